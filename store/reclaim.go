@@ -1,0 +1,151 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+)
+
+// Orphan is a member of a lease whose worker is gone: its attempt is spent,
+// and whoever reclaims it decides what comes next.
+type Orphan struct {
+	Claimed
+	Queue     string
+	Worker    ID
+	ClaimedAt time.Time
+	Cancelled bool
+}
+
+// A worker whose lease is over is locked first, so that a heartbeat under way
+// either came before or finds nothing to prolong.
+const expiredSQL = `
+WITH t AS MATERIALIZED (SELECT clock_timestamp() AS now)
+SELECT w.worker_id FROM taskq.workers w
+WHERE w.expires_at <= (SELECT now FROM t) ORDER BY w.expires_at LIMIT $1 FOR UPDATE SKIP LOCKED`
+
+// Leases without a worker's row: a claim that committed while its worker was
+// being reclaimed.
+const orphansSQL = `
+SELECT DISTINCT l.worker_id FROM taskq.leases l
+WHERE l.shard = $1 AND NOT EXISTS (SELECT FROM taskq.workers w WHERE w.worker_id = l.worker_id) LIMIT $2`
+
+const membersSQL = `
+WITH t AS MATERIALIZED (SELECT clock_timestamp() AS now),
+l AS MATERIALIZED (
+    SELECT l.* FROM taskq.leases l WHERE l.shard = $1 AND l.worker_id = ANY($2)
+    ORDER BY l.lease_id LIMIT $3 FOR UPDATE SKIP LOCKED
+)
+SELECT t.now, l.lease_id, l.worker_id, l.claimed_at, q.name, u.ix, u.tenant_id, u.job_id, u.attempt, u.epoch,
+       l.deadlines[u.ix], l.extras[u.ix], get_bit(l.cancel, (u.ix - 1)::integer) = 1,
+       j.actor, j.version, j.priority, j.options, j.created_at
+FROM t, l JOIN taskq.queues q USING (queue_id), unnest(l.jobs, l.tenants, l.attempts, l.epochs) WITH ORDINALITY AS u(job_id, tenant_id, attempt, epoch, ix)
+JOIN taskq.jobs j ON j.shard = $1 AND j.tenant_id = u.tenant_id AND j.job_id = u.job_id
+WHERE get_bit(l.ended, (u.ix - 1)::integer) = 0
+ORDER BY l.lease_id, u.ix`
+
+// Reclaim hands the members of dead workers' leases to decide, which answers
+// an ending for each, and writes those, all in one transaction with the
+// leases locked. At most limit leases are taken in one call. It answers how
+// many members it gave back.
+func (s *Store) Reclaim(ctx context.Context, shard int16, limit int, decide func(now time.Time, orphans []Orphan) []Ending) (int, error) {
+	var count int
+	err := pgx.BeginFunc(ctx, s.hot, func(tx pgx.Tx) error {
+		dead, err := s.deadWorkers(ctx, tx, shard)
+		if err != nil || len(dead) == 0 {
+			return err
+		}
+		now, orphans, err := s.orphans(ctx, tx, shard, dead, limit)
+		if err != nil {
+			return err
+		}
+		byWorker := map[ID][]Ending{}
+		owner := make(map[ID]ID, len(orphans))
+		for i := range orphans {
+			owner[orphans[i].Lease] = orphans[i].Worker
+		}
+		for _, e := range decide(now, orphans) {
+			byWorker[owner[e.Lease]] = append(byWorker[owner[e.Lease]], e)
+		}
+		for worker, endings := range byWorker {
+			verdicts, err := s.end(ctx, tx, shard, worker, endings)
+			if err != nil {
+				return err
+			}
+			count += len(verdicts)
+		}
+		for _, worker := range dead {
+			if _, err := tx.Exec(ctx, s.schema.sql(forgetSQL), pgID(worker), shard); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, fmt.Errorf("reclaim: %w", err)
+	}
+	return count, nil
+}
+
+func (s *Store) deadWorkers(ctx context.Context, tx pgx.Tx, shard int16) ([]ID, error) {
+	var out []ID
+	for _, q := range []struct {
+		sql  string
+		args []any
+	}{{expiredSQL, []any{16}}, {orphansSQL, []any{shard, 16}}} {
+		rows, err := tx.Query(ctx, s.schema.sql(q.sql), q.args...)
+		if err != nil {
+			return nil, err
+		}
+		var id pgtype.UUID
+		if _, err := pgx.ForEachRow(rows, []any{&id}, func() error {
+			out = append(out, id.Bytes)
+			return nil
+		}); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func (s *Store) orphans(ctx context.Context, tx pgx.Tx, shard int16, workers []ID, limit int) (time.Time, []Orphan, error) {
+	rows, err := tx.Query(ctx, s.schema.sql(membersSQL), shard, pgIDs(workers), limit)
+	if err != nil {
+		return time.Time{}, nil, err
+	}
+	var now time.Time
+	var out []Orphan
+	var lease, worker, job pgtype.UUID
+	var deadline pgtype.Timestamptz
+	var extra, options []byte
+	var version *int32
+	var o Orphan
+	_, err = pgx.ForEachRow(rows, []any{&now, &lease, &worker, &o.ClaimedAt, &o.Queue, &o.Index, &o.Tenant, &job, &o.Attempt, &o.Epoch,
+		&deadline, &extra, &o.Cancelled, &o.Actor, &version, &o.Priority, &options, &o.CreatedAt}, func() error {
+		c := o
+		c.Lease, c.Worker, c.ID, c.Deadline = lease.Bytes, worker.Bytes, job.Bytes, deadline.Time
+		if version != nil {
+			c.Version = int(*version)
+		}
+		c.Extra, c.Options = Extra{}, JobOptions{}
+		if extra != nil {
+			if err := json.Unmarshal(extra, &c.Extra); err != nil {
+				return err
+			}
+		}
+		if options != nil {
+			if err := json.Unmarshal(options, &c.Options); err != nil {
+				return err
+			}
+		}
+		out = append(out, c)
+		return nil
+	})
+	if err != nil {
+		return now, nil, err
+	}
+	return now, out, nil
+}
