@@ -28,6 +28,18 @@ func (s *Store) Notify(ctx context.Context, queue string) error {
 	return nil
 }
 
+// WakeBeat is the name with which Listen's wake is called when workers should
+// hear of a cancel before their next heartbeat. No queue can have it.
+const WakeBeat = "/beat"
+
+// NotifyCancel tells workers to ask for cancels now.
+func (s *Store) NotifyCancel(ctx context.Context) error {
+	if _, err := s.pool.Exec(ctx, "SELECT pg_notify($1, $2)", s.channel(), WakeBeat); err != nil {
+		return fmt.Errorf("notify: %w", err)
+	}
+	return nil
+}
+
 // listenPing is how long a listener may hear nothing before it asks whether
 // the connection still lives.
 const listenPing = 15 * time.Second
@@ -96,6 +108,10 @@ func (s *Store) hear(ctx context.Context, conn *pgx.Conn, wake func(string)) err
 		pinging, cancel := context.WithTimeout(ctx, 5*time.Second)
 		defer cancel()
 		return conn.Ping(pinging)
+	}
+	if n.Payload == WakeBeat {
+		wake(WakeBeat)
+		return nil
 	}
 	id, err := strconv.Atoi(n.Payload)
 	if err != nil {
