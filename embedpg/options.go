@@ -125,5 +125,8 @@ func (o Options) folder() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("embedpg: option Dir: %w", err)
 	}
+	if strings.ContainsAny(abs, "\x00\r\n") {
+		return "", fmt.Errorf("embedpg: option Dir: %q holds a line break or NUL", abs)
+	}
 	return abs, nil
 }

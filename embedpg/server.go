@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"os"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -49,7 +50,9 @@ func (s *Server) Started() bool { return s.started }
 // It stays valid over restarts of the server. The database "postgres" exists.
 func (s *Server) DSN(database string) string {
 	q := url.Values{"host": {s.record.SocketDir}, "port": {strconv.Itoa(s.record.Port)}, "sslmode": {"disable"}}
-	u := url.URL{Scheme: "postgres", User: url.User(Role), Path: "/" + database, RawQuery: q.Encode()}
+	// A plus is a plus in these, not a space as in the urls of forms.
+	query := strings.ReplaceAll(q.Encode(), "+", "%20")
+	u := url.URL{Scheme: "postgres", User: url.User(Role), Path: "/" + database, RawQuery: query}
 	return u.String()
 }
 

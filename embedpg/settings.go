@@ -7,13 +7,12 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 )
 
 // settings are postgres' command line settings, as name=value, sorted.
 func (p plan) settings(port int) []string {
 	set := map[string]string{
-		"unix_socket_directories": `"` + strings.ReplaceAll(p.SocketDir, `"`, `""`) + `"`, // it is a list
+		"unix_socket_directories": `"` + p.SocketDir + `"`, // a list; socketDir avoids what would end the quotes
 		"unix_socket_permissions": "0700",
 		"listen_addresses":        "",
 		"port":                    strconv.Itoa(port),

@@ -18,12 +18,12 @@ import (
 const socketPort = 5432
 
 // socketDir is where a server's socket lies: in its folder when the path fits
-// into the kernel's address (104 bytes on macOS, 108 on Linux), else below
-// the system's folder for temporary files, which is the same for all users of
-// the server whatever their TMPDIR.
+// into the kernel's address (104 bytes on macOS, 108 on Linux) and into
+// connection strings, where a comma means another host. Else it is below /tmp,
+// which is the same for all users of the server whatever their TMPDIR.
 func socketDir(dir string) string {
 	const longest = "/.s.PGSQL.65535.lock"
-	if d := filepath.Join(dir, socketName); len(d)+len(longest) <= 100 {
+	if d := filepath.Join(dir, socketName); len(d)+len(longest) <= 100 && !strings.ContainsAny(d, `,"\`) {
 		return d
 	}
 	sum := sha256.Sum256([]byte(dir))

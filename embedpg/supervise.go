@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"runtime"
 	"sync/atomic"
 	"syscall"
@@ -188,5 +189,15 @@ func (s *supervisor) attend(pm *postmaster, idle <-chan struct{}) (over bool, er
 	if err := pm.stop(s.log); err != nil {
 		return true, err
 	}
-	return true, s.discard()
+	return true, s.tidy()
+}
+
+// tidy runs after a stop in good order.
+func (s *supervisor) tidy() error {
+	if filepath.Dir(s.plan.SocketDir) != s.folder.path {
+		if err := os.Remove(s.plan.SocketDir); err != nil {
+			s.log.Info("the socket's folder stays", "error", err)
+		}
+	}
+	return s.discard()
 }
