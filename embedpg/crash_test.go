@@ -132,18 +132,20 @@ func (k *killing) postgres(t *testing.T) {
 func (k *killing) everybody(t *testing.T) {
 	h := k.up(t)
 	k.insert(t, h.first.DSN)
-	killAll(t, h)
+	k.killAll(t, h)
 	next := k.up(t)
 	k.insert(t, next.first.DSN)
 	next.leave(t)
 	k.awaitStop(t)
 }
 
-func killAll(t *testing.T, h *hostProcess) {
+// killAll returns when the supervisor is dead: until then it can be joined.
+func (p place) killAll(t *testing.T, h *hostProcess) {
 	t.Helper()
 	require.NoError(t, syscall.Kill(h.first.Status.Supervisor, syscall.SIGKILL))
 	require.NoError(t, syscall.Kill(h.first.Status.Postmaster, syscall.SIGKILL))
 	h.kill()
+	p.awaitNoSupervisor(t)
 }
 
 // stalePidFile: the id of a dead postgres may be somebody else's by now, here

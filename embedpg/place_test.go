@@ -93,6 +93,12 @@ func (p place) start(t *testing.T, o embedpg.Options) *embedpg.Server {
 // in good order.
 func (p place) awaitStop(t *testing.T) {
 	t.Helper()
+	p.awaitNoSupervisor(t)
+	p.awaitNoPostmaster(t)
+}
+
+func (p place) awaitNoSupervisor(t *testing.T) {
+	t.Helper()
 	require.Eventually(t, func() bool {
 		f, err := os.Open(p.file("super.lock"))
 		if err != nil {
@@ -101,7 +107,6 @@ func (p place) awaitStop(t *testing.T) {
 		defer func() { _ = f.Close() }()
 		return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil
 	}, 30*time.Second, 2*time.Millisecond, "the supervisor stays")
-	p.awaitNoPostmaster(t)
 }
 
 func (p place) awaitNoPostmaster(t *testing.T) {

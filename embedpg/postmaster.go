@@ -177,9 +177,17 @@ func readPidFile(data string) (pidFile, error) {
 	return pidFile{pid: pid, ready: len(lines) > 7 && strings.TrimSpace(lines[7]) == "ready"}, nil
 }
 
-// postmasterReady says whether a postgres accepts connections on the folder.
-func (f *folder) postmasterReady() bool {
+// running reads the record, and says whether its postgres accepts
+// connections: the record may be an earlier server's, and the status line may
+// be newer than the record.
+func (f *folder) running() (r record, ready bool, err error) {
+	if r, err = f.readRecord(); err != nil {
+		return r, false, err
+	}
 	data := f.join(dataName)
 	file, err := readPidFile(data)
-	return err == nil && file.ready && isPostmaster(file.pid, data)
+	if err != nil {
+		return r, false, nil // it is down
+	}
+	return r, file.ready && file.pid == r.Postmaster && isPostmaster(file.pid, data), nil
 }

@@ -97,7 +97,7 @@ func TestThrowawayDataOfAnEarlierBootIsMadeAnew(t *testing.T) {
 	require.Empty(t, h.first.Error)
 	before := query[string](t, h.first.DSN, "select system_identifier::text from pg_control_system()")
 	require.NoError(t, os.WriteFile(p.file("throwaway"), []byte("another boot"), 0o600))
-	killAll(t, h)
+	p.killAll(t, h)
 	s := p.start(t, o)
 	require.NotEqual(t, before, query[string](t, s.DSN("postgres"), "select system_identifier::text from pg_control_system()"))
 	require.NoError(t, s.Close())

@@ -59,11 +59,8 @@ func (s *Server) enter(ctx context.Context) error {
 			return waiting("the last server to stop", s.folder, err)
 		}
 	}
-	if s.started, err = s.joinOrLaunch(ctx); err != nil {
+	if s.record, s.started, err = s.joinOrLaunch(ctx); err != nil {
 		return err
-	}
-	if s.record, err = s.folder.readRecord(); err != nil {
-		return fmt.Errorf("embedpg: %w", err)
 	}
 	if err := s.options.fits(s.record); err != nil {
 		return err
@@ -90,21 +87,25 @@ func waiting(what string, f *folder, err error) error {
 
 // joinOrLaunch returns when postgres is ready, and says whether this call
 // launched it.
-func (s *Server) joinOrLaunch(ctx context.Context) (launched bool, err error) {
+func (s *Server) joinOrLaunch(ctx context.Context) (r record, launched bool, err error) {
 	for {
 		super, err := s.folder.tryLock(superLock, syscall.LOCK_EX)
 		if err != nil {
-			return false, err
+			return r, false, err
 		}
 		if super != nil {
 			err := launch(ctx, s.folder, s.options, s.record.Port, super)
-			return true, errors.Join(err, super.Close()) // the supervisor has its own copy
+			if err := errors.Join(err, super.Close()); err != nil { // the supervisor has its own copy
+				return r, false, err
+			}
+			r, err := s.folder.readRecord()
+			return r, true, err
 		}
-		if s.folder.postmasterReady() {
-			return false, nil
+		if r, ready, err := s.folder.running(); err == nil && ready {
+			return r, false, nil
 		}
 		if err := pause(ctx, 5*time.Millisecond); err != nil {
-			return false, fmt.Errorf("embedpg: wait for the server in %s to get ready, see %s: %w",
+			return r, false, fmt.Errorf("embedpg: wait for the server in %s to get ready, see %s: %w",
 				s.folder.path, s.folder.join(logName), err)
 		}
 	}
@@ -127,11 +128,11 @@ func (o Options) fits(r record) error {
 func (f *folder) readRecord() (record, error) {
 	var r record
 	b, err := f.root.ReadFile(recordName)
-	if err != nil {
-		return r, err
+	if err == nil {
+		err = json.Unmarshal(b, &r)
 	}
-	if err := json.Unmarshal(b, &r); err != nil {
-		return r, fmt.Errorf("%s: %w", f.join(recordName), err)
+	if err != nil {
+		return r, fmt.Errorf("embedpg: what the supervisor says, %s: %w", f.join(recordName), err)
 	}
 	return r, nil
 }

@@ -11,11 +11,11 @@ import (
 
 // Status reads what the supervisor and postgres say about themselves.
 func (s *Server) Status() (Status, error) {
-	r, err := s.folder.readRecord()
+	r, ready, err := s.folder.running()
 	if err != nil {
-		return Status{}, fmt.Errorf("embedpg: %w", err)
+		return Status{}, err
 	}
-	return Status{Ready: s.folder.postmasterReady(), Supervisor: r.Supervisor, Postmaster: r.Postmaster, Starts: r.Starts,
+	return Status{Ready: ready, Supervisor: r.Supervisor, Postmaster: r.Postmaster, Starts: r.Starts,
 		StartedAt: r.StartedAt, LastExit: r.LastExit}, nil
 }
 
@@ -65,6 +65,6 @@ func (s *Server) revive(ctx context.Context) error {
 		return waiting("another start", s.folder, err)
 	}
 	defer func() { _ = start.Close() }() // nothing was written
-	_, err = s.joinOrLaunch(ctx)
+	_, _, err = s.joinOrLaunch(ctx)
 	return err
 }
