@@ -55,6 +55,7 @@ type Extra struct {
 	Interrupts int              `json:"interrupts,omitempty"`
 	HostFaults int              `json:"host_faults,omitempty"` // given back so far
 	Redrives   int              `json:"redrives,omitempty"`
+	Lifted     string           `json:"lifted,omitempty"` // the kind that the last decision took in place of the policy's
 	Previous   *PreviousFailure `json:"previous,omitempty"`
 }
 

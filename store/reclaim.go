@@ -14,10 +14,11 @@ import (
 // and whoever reclaims it decides what comes next.
 type Orphan struct {
 	Claimed
-	Queue     string
-	Worker    ID
-	ClaimedAt time.Time
-	Cancelled bool
+	Queue      string
+	TenantName string
+	Worker     ID
+	ClaimedAt  time.Time
+	Cancelled  bool
 }
 
 // A worker whose lease is over is locked first, so that a heartbeat under way
@@ -39,11 +40,12 @@ l AS MATERIALIZED (
     SELECT l.* FROM taskq.leases l WHERE l.shard = $1 AND l.worker_id = ANY($2)
     ORDER BY l.lease_id LIMIT $3 FOR UPDATE SKIP LOCKED
 )
-SELECT t.now, l.lease_id, l.worker_id, l.claimed_at, q.name, u.ix, u.tenant_id, u.job_id, u.attempt, u.epoch,
+SELECT t.now, l.lease_id, l.worker_id, l.claimed_at, q.name, n.name, u.ix, u.tenant_id, u.job_id, u.attempt, u.epoch,
        l.deadlines[u.ix], l.extras[u.ix], get_bit(l.cancel, (u.ix - 1)::integer) = 1,
        j.actor, j.version, j.priority, j.options, j.created_at
 FROM t, l JOIN taskq.queues q USING (queue_id), unnest(l.jobs, l.tenants, l.attempts, l.epochs) WITH ORDINALITY AS u(job_id, tenant_id, attempt, epoch, ix)
 JOIN taskq.jobs j ON j.shard = $1 AND j.tenant_id = u.tenant_id AND j.job_id = u.job_id
+JOIN taskq.tenants n ON n.tenant_id = u.tenant_id
 WHERE get_bit(l.ended, (u.ix - 1)::integer) = 0
 ORDER BY l.lease_id, u.ix`
 
@@ -123,7 +125,7 @@ func (s *Store) orphans(ctx context.Context, tx pgx.Tx, shard int16, workers []I
 	var extra, options []byte
 	var version *int32
 	var o Orphan
-	_, err = pgx.ForEachRow(rows, []any{&now, &lease, &worker, &o.ClaimedAt, &o.Queue, &o.Index, &o.Tenant, &job, &o.Attempt, &o.Epoch,
+	_, err = pgx.ForEachRow(rows, []any{&now, &lease, &worker, &o.ClaimedAt, &o.Queue, &o.TenantName, &o.Index, &o.Tenant, &job, &o.Attempt, &o.Epoch,
 		&deadline, &extra, &o.Cancelled, &o.Actor, &version, &o.Priority, &options, &o.CreatedAt}, func() error {
 		c := o
 		c.Lease, c.Worker, c.ID, c.Deadline = lease.Bytes, worker.Bytes, job.Bytes, deadline.Time
