@@ -28,8 +28,8 @@ var (
 // New returns the connection string of a new database, which is dropped when
 // the test ends; connections that are left then are cut. setup fills the
 // template that databases of this name are cloned from. It runs once per name
-// and server, not once per test, and must close its connections; the name
-// must be used with one setup only. setup may be nil.
+// and server, not once per test, and must close its connections and not call
+// New; the name must be used with one setup only. setup may be nil.
 //
 // The first test of a binary pays for the server (under a second) and the
 // template, each further one 20 to 40 ms.
