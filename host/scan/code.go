@@ -5,16 +5,16 @@ import "strconv"
 // frame is one control structure that is open, or the function itself.
 type frame struct {
 	op      Op
-	params  int // that it takes from the stack
-	results int // that it leaves there
+	params  uint32 // that it takes from the stack
+	results uint32 // that it leaves there
 }
 
 // arity is how many values a branch to the frame passes.
 func (f *frame) arity() int {
 	if f.op == OpLoop {
-		return f.params
+		return int(f.params)
 	}
-	return f.results
+	return int(f.results)
 }
 
 func (s *scanner) codeSection() {
@@ -52,7 +52,7 @@ func (s *scanner) body(i, size int) {
 	t := s.m.Types[s.m.Funcs[i]]
 	b.Locals = s.localDeclarations(len(t.Params))
 	b.Code = s.pos
-	s.control = append(s.control[:0], frame{op: OpBlock, results: len(t.Results)})
+	s.control = append(s.control[:0], frame{op: OpBlock, results: uint32(len(t.Results))})
 	s.operands = 0
 	s.code(&b)
 	if s.err == nil && s.pos != s.end {
@@ -124,7 +124,7 @@ func (s *scanner) check(in *Instr, b *Body) {
 	case OpBrTable:
 		s.branchTable(in)
 	case OpReturn:
-		s.operands += s.control[0].results
+		s.operands += s.control[0].arity()
 	case OpCall:
 		s.checkIndex(in.Args, "function", in.A, len(m.funcTypes))
 		if s.err == nil {
@@ -168,7 +168,7 @@ func (s *scanner) open(in *Instr) {
 			return
 		}
 		t := &s.m.Types[in.Block]
-		f.params, f.results = len(t.Params), len(t.Results)
+		f.params, f.results = uint32(len(t.Params)), uint32(len(t.Results))
 		s.pass(uint32(in.Block))
 	case in.Block != BlockVoid:
 		f.results = 1

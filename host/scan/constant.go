@@ -47,13 +47,13 @@ func (s *scanner) constant(want ValType, what string) {
 // constantGlobal is the type of an imported, immutable global: no other may
 // stand in a constant expression.
 func (s *scanner) constantGlobal(in *Instr) ValType {
-	s.checkIndex(in.Args, "imported global", in.A, s.m.ImportedGlobals)
+	s.checkIndex(in.Args, "global", in.A, len(s.m.Globals))
 	if s.err != nil {
 		return 0
 	}
 	g := s.m.Globals[in.A]
-	if g.Mutable {
-		s.failAt(in.Args, RuleConstant, "a constant expression reads global %d, which is mutable", in.A)
+	if g.Mutable || int(in.A) >= s.m.ImportedGlobals {
+		s.failAt(in.Args, RuleConstant, "a constant expression reads global %d, but may read only an imported one that is not mutable", in.A)
 	}
 	return g.Type
 }

@@ -1,0 +1,12 @@
+// Package rewrite turns a scanned module into one that the host can stop and
+// bound, whatever its code does.
+//
+// Every rewrite takes a module's bytes with what [scan.Scan] found in them and
+// gives new bytes; it is a pure function of both, so the same upload always
+// becomes the same code. What a rewrite doesn't mean to change it copies byte
+// for byte. That the scan checked each index against the module's own counts
+// is what makes it safe to add to an index space.
+//
+// [Interruptible] is for an engine that looks for interruption by itself, at
+// the heads of loops.
+package rewrite

@@ -1,0 +1,1 @@
+(module (func (call_indirect (i32.const 0))))

@@ -1,0 +1,2 @@
+;; Would call what a rewriter appends.
+(module (func (call 1)))

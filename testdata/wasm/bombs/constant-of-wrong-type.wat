@@ -1,0 +1,1 @@
+(module (global i32 (i64.const 0)))

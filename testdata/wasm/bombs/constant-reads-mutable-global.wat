@@ -1,0 +1,1 @@
+(module (import "env" "g" (global (mut i32))) (global i32 (global.get 0)))

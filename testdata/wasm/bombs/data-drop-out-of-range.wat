@@ -1,0 +1,1 @@
+(module (memory 1) (data "x") (func (data.drop 1)))

@@ -1,0 +1,1 @@
+(module (data (i32.const 0) "x"))

@@ -1,0 +1,1 @@
+(module (func $f) (export "f" (func $f)) (export "f" (func $f)))

@@ -1,0 +1,1 @@
+(module (func (elem.drop 0)))

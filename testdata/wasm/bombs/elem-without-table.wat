@@ -1,0 +1,1 @@
+(module (func $f) (elem (i32.const 0) $f))

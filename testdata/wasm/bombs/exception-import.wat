@@ -1,0 +1,1 @@
+(module (import "env" "tag" (tag (param i32))))

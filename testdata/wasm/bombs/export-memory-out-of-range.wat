@@ -1,0 +1,1 @@
+(module (export "memory" (memory 0)))

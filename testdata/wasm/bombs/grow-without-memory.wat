@@ -1,0 +1,1 @@
+(module (func (drop (memory.grow (i32.const 1)))))

@@ -1,0 +1,1 @@
+(module (func (block (br 2))))

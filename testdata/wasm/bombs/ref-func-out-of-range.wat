@@ -1,0 +1,1 @@
+(module (func (drop (ref.func 1))))

@@ -1,0 +1,1 @@
+(module (global (export "taskq_fuel") (mut i64) (i64.const 0)))

@@ -1,0 +1,1 @@
+(module (import "taskq_rt" "tick" (func)))

@@ -1,0 +1,1 @@
+(module (func $f (param i32)) (start $f))
