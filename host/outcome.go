@@ -33,6 +33,7 @@ type Outcome struct {
 	Failure       *abi.Failure  // Failed only
 	Delay         time.Duration // Snoozed, RetryAfter; never negative
 	ConsumeBudget bool          // RetryAfter
+	Returned      int32         // what the entry returned, where it did: 2 of a payload factory skips the tick
 	Cause         error         // Stopped: ErrCancelled, ErrInterrupted, ErrLeaseLost or the context's own
 	Usage         Usage
 	Stdout        string   // the last Limits.Stdio bytes, repaired; a command's result isn't repeated here

@@ -1,0 +1,110 @@
+package host
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/tetratelabs/wazero"
+
+	"github.com/taskq-host/taskq-host/abi"
+	"github.com/taskq-host/taskq-host/host/scan"
+)
+
+// Module is a compiled module, ready to run. It stays usable for as long as
+// somebody holds it, also when the engine has dropped it from its cache, and
+// until the engine is closed.
+type Module struct {
+	engine   *Engine
+	report   Report
+	compiled wazero.CompiledModule
+	config   wazero.ModuleConfig
+	entries  map[abi.Kind]string // the export of each kind of execution
+	prelude  []string            // exports called before the entry, in order
+	pushes   bool                // it imports output_write
+}
+
+func newModule(e *Engine, scanned *scan.Module, report *Report, compiled wazero.CompiledModule) *Module {
+	m := &Module{
+		engine: e, report: *report, compiled: compiled,
+		// No name, else the module's own name section would name the
+		// instance and a second one would collide; and nothing is called
+		// that an attempt doesn't call itself.
+		// The engine would seed a random source of its own for each instance,
+		// which is half the cost of one; guests use the host's shim.
+		config:  wazero.NewModuleConfig().WithName("").WithStartFunctions().WithRandSource(e.random),
+		entries: make(map[abi.Kind]string),
+		pushes: slices.ContainsFunc(report.Imports, func(i Import) bool {
+			return i.Module == abi.Module && i.Name == "output_write"
+		}),
+	}
+	if report.Mode == abi.Command {
+		m.entries[abi.KindRun] = abi.ExportStart
+		return m
+	}
+	for _, x := range exports {
+		if _, ok := scanned.ExportedFunc(x.name); ok && x.kind != "" {
+			m.entries[x.kind] = x.name
+		}
+	}
+	for _, name := range []string{abi.ExportInitialize, abi.ExportWarm, abi.ExportResume} {
+		if _, ok := scanned.ExportedFunc(name); ok {
+			m.prelude = append(m.prelude, name)
+		}
+	}
+	return m
+}
+
+// Report gives what is known of the module. It is shared: don't change it.
+func (m *Module) Report() *Report { return &m.report }
+
+// memoryLimit is the smaller of the attempt's limit, in whole pages, and the
+// module's own, in bytes.
+func (m *Module) memoryLimit(limit int64) int64 {
+	limit = min((limit+abi.PageSize-1)/abi.PageSize, maxPages) * abi.PageSize
+	if m.report.MemoryMax > 0 {
+		limit = min(limit, m.report.MemoryMax)
+	}
+	return limit
+}
+
+// describeTimeout is long for what describe does: it pushes a constant.
+const describeTimeout = 5 * time.Second
+
+// ErrNoManifest means that a module exports no taskq_v1_describe.
+var ErrNoManifest = errors.New("the module doesn't describe itself")
+
+// Describe runs taskq_v1_describe and reads the manifest that it pushes. The
+// error is ErrNoManifest, a *Refusal when the module fails at it or pushes
+// nonsense, or the context's cause.
+func (m *Module) Describe(ctx context.Context) (*abi.Manifest, error) {
+	if _, ok := m.entries[abi.KindDescribe]; !ok {
+		return nil, ErrNoManifest
+	}
+	out := m.Run(ctx, Attempt{Kind: abi.KindDescribe, Timeout: describeTimeout, Limits: Limits{Result: abi.MaxFailure}})
+	switch out.Kind {
+	case Succeeded:
+	case Stopped:
+		return nil, out.Cause
+	case Failed:
+		if out.Failure.Class == abi.ClassHostFault {
+			return nil, fmt.Errorf("describe: %s", out.Failure.Message)
+		}
+		return nil, refuse(RuleDescribe, "%s failed: %s: %s", abi.ExportDescribe, out.Failure.Class, out.Failure.Message)
+	}
+	manifest := &abi.Manifest{}
+	if out.Result == nil {
+		return manifest, nil
+	}
+	raw, err := abi.RepairJSON(out.Result)
+	if err != nil {
+		return nil, refuse(RuleDescribe, "the manifest: %v", err)
+	}
+	if err := json.Unmarshal(raw, manifest); err != nil {
+		return nil, refuse(RuleDescribe, "the manifest: %v", err)
+	}
+	return manifest, nil
+}

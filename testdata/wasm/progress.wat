@@ -1,0 +1,7 @@
+;; Reports its payload as progress and returns the answer.
+(module
+  (import "taskq_v1" "input_read" (func $read (param i32 i32) (result i32)))
+  (import "taskq_v1" "progress" (func $progress (param i32 i32) (result i32)))
+  (memory (export "memory") 1)
+  (func (export "taskq_v1_run") (result i32)
+    (call $progress (i32.const 0) (call $read (i32.const 0) (i32.const 65536)))))

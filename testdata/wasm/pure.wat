@@ -1,0 +1,22 @@
+;; A classifier that looks at everything it shouldn't: it pushes the answers of
+;; now_ms and meta_read, and the clock and chance of WASI, as bytes.
+(module
+  (import "taskq_v1" "output_write" (func $write (param i32 i32) (result i32)))
+  (import "taskq_v1" "now_ms" (func $now (result i64)))
+  (import "taskq_v1" "meta_read" (func $meta (param i32 i32) (result i32)))
+  (import "taskq_v1" "random" (func $random (param i32 i32) (result i32)))
+  (import "taskq_v1" "heartbeat" (func $beat (result i32)))
+  (import "wasi_snapshot_preview1" "clock_time_get" (func $clock (param i32 i64 i32) (result i32)))
+  (import "wasi_snapshot_preview1" "random_get" (func $random_get (param i32 i32) (result i32)))
+  (memory (export "memory") 1)
+  (func $entry (result i32)
+    (i64.store (i32.const 0) (call $now))
+    (i32.store (i32.const 8) (call $meta (i32.const 4096) (i32.const 4096)))
+    (i32.store (i32.const 12) (call $random (i32.const 4096) (i32.const 8)))
+    (i32.store (i32.const 16) (call $beat))
+    (drop (call $clock (i32.const 0) (i64.const 0) (i32.const 24)))
+    (drop (call $clock (i32.const 1) (i64.const 0) (i32.const 32)))
+    (drop (call $random_get (i32.const 40) (i32.const 24)))
+    (drop (call $write (i32.const 0) (i32.const 64)))
+    i32.const 1)
+  (export "taskq_v1_classify" (func $entry)))
