@@ -16,6 +16,12 @@ func Supervise() {}
 // Start returns [ErrUnsupported] on this system.
 func Start(context.Context, Options) (*Server, error) { return nil, ErrUnsupported }
 
+// FetchVersion is empty on this system.
+const FetchVersion = ""
+
+// Fetch returns [ErrUnsupported] on this system.
+func Fetch(context.Context) (Binaries, error) { return Binaries{}, ErrUnsupported }
+
 // Dir is empty on this system.
 func (s *Server) Dir() string { return "" }
 
