@@ -46,6 +46,7 @@ type Ending struct {
 	DecidedBy   string
 	Version     int           // of the actor
 	Keep        time.Duration // how long the finished job is kept
+	ResultKeep  time.Duration // and its result, if that is shorter; 0: as long
 
 	// Reschedule
 	Delay    time.Duration
@@ -61,6 +62,13 @@ type Ending struct {
 
 	// Started and Ended count from the claim's time.
 	Started, Ended time.Duration
+}
+
+func (e *Ending) resultKeep() time.Duration {
+	if e.ResultKeep == 0 {
+		return e.Keep
+	}
+	return min(e.ResultKeep, e.Keep)
 }
 
 // AttemptRow is the record of an attempt that failed, deferred or crashed.
@@ -107,8 +115,8 @@ l AS MATERIALIZED (
 m AS MATERIALIZED (
     SELECT i.*, l.queue_id, l.claimed_at, l.jobs[i.ix] AS job_id, l.tenants[i.ix] AS tenant_id, l.attempts[i.ix] AS attempt,
            l.epochs[i.ix] AS claim_epoch, l.extras[i.ix] AS extra, get_bit(l.cancel, i.ix - 1) = 1 AS cancelled
-    FROM unnest($5::uuid[], $6::int[], $7::bytea[], $8::text[], $9::int[], $10::bigint[], $11::bigint[])
-         AS i(lease_id, ix, result, content_type, version, keep_ms, started_us)
+    FROM unnest($5::uuid[], $6::int[], $7::bytea[], $8::text[], $9::int[], $10::bigint[], $11::bigint[], $12::bigint[])
+         AS i(lease_id, ix, result, content_type, version, keep_ms, started_us, result_keep_ms)
     JOIN l USING (lease_id) WHERE get_bit(l.ended, i.ix - 1) = 0
 ),
 f AS (
@@ -120,7 +128,7 @@ f AS (
 ),
 r AS (
     INSERT INTO taskq.results (shard, tenant_id, keep_until, job_id, content_type, result)
-    SELECT $1, tenant_id, ((t.now + keep_ms * interval '1 millisecond') AT TIME ZONE 'UTC')::date + 1, job_id, content_type, result
+    SELECT $1, tenant_id, ((t.now + result_keep_ms * interval '1 millisecond') AT TIME ZONE 'UTC')::date + 1, job_id, content_type, result
     FROM m, t WHERE result IS NOT NULL AND NOT cancelled
 ),
 ` + settleLeasesSQL + `
@@ -154,10 +162,10 @@ m AS MATERIALIZED (
            t.now + i.delay_ms * interval '1 millisecond' AS due_at
     FROM t, unnest($5::uuid[], $6::int[], $7::smallint[], $8::smallint[], $9::smallint[], $10::bytea[], $11::text[], $12::text[], $13::text[], $14::text[],
                 $15::int[], $16::bigint[], $17::bigint[], $18::smallint[], $19::boolean[], $20::bigint[], $21::jsonb[], $22::bigint[], $23::bigint[],
-                $24::smallint[], $25::text[])
+                $24::smallint[], $25::text[], $26::bigint[])
          AS i(lease_id, ix, action, status, dead_reason, result, content_type, error_class, message, decided_by,
                 version, keep_ms, delay_ms, reason, give_back, fail_keep_ms, new_extra, started_us, ended_us,
-                outcome, attempt_row)
+                outcome, attempt_row, result_keep_ms)
     JOIN l USING (lease_id) WHERE get_bit(l.ended, i.ix - 1) = 0
 ),
 d AS MATERIALIZED (
@@ -191,7 +199,7 @@ f AS (
 ),
 z AS (
     INSERT INTO taskq.results (shard, tenant_id, keep_until, job_id, content_type, result)
-    SELECT $1, tenant_id, ((now + keep_ms * interval '1 millisecond') AT TIME ZONE 'UTC')::date + 1, job_id, content_type, result
+    SELECT $1, tenant_id, ((now + result_keep_ms * interval '1 millisecond') AT TIME ZONE 'UTC')::date + 1, job_id, content_type, result
     FROM d WHERE verdict = 10 AND result IS NOT NULL
 ),
 a AS (
@@ -275,13 +283,13 @@ func (s *Store) endSucceeded(ctx context.Context, q querier, shard int16, worker
 	leases, bits := masks(endings)
 	of, ix := make([]ID, n), make([]int32, n)
 	results, contentTypes, versions := make([][]byte, n), make([]*string, n), make([]*int32, n)
-	keep, started := make([]int64, n), make([]int64, n)
+	keep, started, resultKeep := make([]int64, n), make([]int64, n), make([]int64, n)
 	for i, e := range endings {
 		of[i], ix[i] = e.Lease, int32(e.Index)
 		results[i], contentTypes[i], versions[i] = e.Result, storedType(e.ContentType), orNil(int32(e.Version))
-		keep[i], started[i] = e.Keep.Milliseconds(), e.Started.Microseconds()
+		keep[i], started[i], resultKeep[i] = e.Keep.Milliseconds(), e.Started.Microseconds(), e.resultKeep().Milliseconds()
 	}
-	rows, err := q.Query(ctx, s.schema.sql(endSucceededSQL), shard, pgID(worker), leases, bits, pgIDs(of), ix, results, contentTypes, versions, keep, started)
+	rows, err := q.Query(ctx, s.schema.sql(endSucceededSQL), shard, pgID(worker), leases, bits, pgIDs(of), ix, results, contentTypes, versions, keep, started, resultKeep)
 	if err != nil {
 		return nil, err
 	}
@@ -295,7 +303,7 @@ func (s *Store) endAny(ctx context.Context, q querier, shard int16, worker ID, e
 	actions, status, dead, reasons, outcomes := make([]int16, n), make([]int16, n), make([]int16, n), make([]int16, n), make([]int16, n)
 	results, contentTypes, versions := make([][]byte, n), make([]*string, n), make([]*int32, n)
 	classes, messages, deciders := make([]*string, n), make([]*string, n), make([]*string, n)
-	keep, delay, failKeep, ended := make([]int64, n), make([]int64, n), make([]int64, n), make([]int64, n)
+	keep, resultKeep, delay, failKeep, ended := make([]int64, n), make([]int64, n), make([]int64, n), make([]int64, n), make([]int64, n)
 	started, giveBack := make([]int64, n), make([]bool, n)
 	extras, attempts := make([]*string, n), make([]*string, n)
 	for i, e := range endings {
@@ -304,6 +312,7 @@ func (s *Store) endAny(ctx context.Context, q querier, shard int16, worker ID, e
 		results[i], contentTypes[i], versions[i] = e.Result, storedType(e.ContentType), orNil(int32(e.Version))
 		classes[i], messages[i], deciders[i] = orNil(e.ErrorClass), orNil(e.Message), orNil(e.DecidedBy)
 		keep[i], delay[i], failKeep[i], ended[i] = e.Keep.Milliseconds(), e.Delay.Milliseconds(), e.FailKeep.Milliseconds(), e.Ended.Microseconds()
+		resultKeep[i] = e.resultKeep().Milliseconds()
 		started[i], giveBack[i] = e.Started.Microseconds(), e.GiveBack
 		var err error
 		if e.Extra != nil {
@@ -319,7 +328,7 @@ func (s *Store) endAny(ctx context.Context, q querier, shard int16, worker ID, e
 		}
 	}
 	rows, err := q.Query(ctx, s.schema.sql(endAnySQL), shard, pgID(worker), leases, bits, pgIDs(of), ix, actions, status, dead, results, contentTypes,
-		classes, messages, deciders, versions, keep, delay, reasons, giveBack, failKeep, extras, started, ended, outcomes, attempts)
+		classes, messages, deciders, versions, keep, delay, reasons, giveBack, failKeep, extras, started, ended, outcomes, attempts, resultKeep)
 	if err != nil {
 		return nil, err
 	}
