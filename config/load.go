@@ -47,6 +47,9 @@ func assemble(read []*layer, problems Errors) (*Config, error) {
 	for _, l := range append([]*layer{builtin()}, read...) {
 		tree, origins, broken := check(l)
 		problems = append(problems, broken...)
+		if len(tree) == 0 {
+			continue
+		}
 		if err := k.Load(confmap.Provider(tree, ""), nil); err != nil {
 			return nil, fmt.Errorf("config: merging %s: %w", l.name, err)
 		}

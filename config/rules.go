@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"maps"
 	"slices"
@@ -128,33 +129,59 @@ func mergedPolicy(stack []*policyLayer) retry.Policy {
 	return r.Retry
 }
 
-// each calls f for every block, in order of its path, with the stacks of
-// blocks that may lie below it. The first stack is the nearest to what the
-// file shows.
+// each calls f for every block, in order of its path, with stacks of blocks
+// that may lie below it. The first stack is the nearest to what the file
+// shows. Of all the queues that a tenant's or an actor's block may meet, only
+// those with the longest base and the shortest cap are among them: where these
+// hold, the others do, and a check of each pair would take minutes for a file
+// with thousands of both.
 func (ls *layers) each(f func(b *policyLayer, stacks [][]*policyLayer)) {
 	f(ls.defaults, [][]*policyLayer{nil})
 	for _, q := range slices.Sorted(maps.Keys(ls.queues)) {
 		f(ls.queues[q], [][]*policyLayer{{ls.defaults}})
 	}
+	host := ls.extremes()
 	for _, name := range slices.Sorted(maps.Keys(ls.tenants)) {
 		t := ls.tenants[name]
 		below, beside := [][]*policyLayer{{ls.defaults}}, [][]*policyLayer{{ls.defaults, t.defaults}}
-		for _, q := range slices.Sorted(maps.Keys(ls.queues)) {
-			if b := ls.queues[q]; b.Retry.Base != nil || b.Retry.Cap != nil {
-				below = append(below, []*policyLayer{ls.defaults, b})
-				beside = append(beside, []*policyLayer{ls.defaults, b, t.defaults, t.queues[q]})
+		for _, queues := range host {
+			if len(queues) > 0 {
+				below = append(below, []*policyLayer{ls.defaults, ls.queues[queues[0]]})
+			}
+			notOwn := func(q string) bool { return t.queues[q] == nil }
+			if i := slices.IndexFunc(queues, notOwn); i >= 0 {
+				beside = append(beside, []*policyLayer{ls.defaults, ls.queues[queues[i]], t.defaults})
 			}
 		}
 		f(t.defaults, below)
+		own := make([][]*policyLayer, 0, len(t.queues))
 		for _, q := range slices.Sorted(maps.Keys(t.queues)) {
-			f(t.queues[q], [][]*policyLayer{{ls.defaults, ls.queues[q], t.defaults}})
-			beside = append(beside, []*policyLayer{ls.defaults, ls.queues[q], t.defaults, t.queues[q]})
+			stack := []*policyLayer{ls.defaults, ls.queues[q], t.defaults}
+			f(t.queues[q], [][]*policyLayer{stack})
+			own = append(own, append(stack, t.queues[q]))
+		}
+		if len(own) > 0 && len(t.actors) > 0 {
+			beside = append(beside, slices.MaxFunc(own, byBase), slices.MinFunc(own, byCap))
 		}
 		for _, a := range slices.Sorted(maps.Keys(t.actors)) {
 			f(t.actors[a], beside)
 		}
 	}
 }
+
+// extremes are the host's queues twice: longest base first, shortest cap first.
+func (ls *layers) extremes() [2][]string {
+	names := slices.Sorted(maps.Keys(ls.queues))
+	by := func(compare func(a, b []*policyLayer) int) []string {
+		return slices.SortedStableFunc(slices.Values(names), func(a, b string) int {
+			return compare([]*policyLayer{ls.defaults, ls.queues[a]}, []*policyLayer{ls.defaults, ls.queues[b]})
+		})
+	}
+	return [2][]string{by(func(a, b []*policyLayer) int { return byBase(b, a) }), by(byCap)}
+}
+
+func byBase(a, b []*policyLayer) int { return cmp.Compare(mergedPolicy(a).Base, mergedPolicy(b).Base) }
+func byCap(a, b []*policyLayer) int  { return cmp.Compare(mergedPolicy(a).Cap, mergedPolicy(b).Cap) }
 
 // policyWarnings are the settings of policies that are legal and may surprise,
 // at the blocks that say them.
