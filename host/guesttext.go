@@ -141,7 +141,7 @@ var (
 	scriptAt  = regexp.MustCompile(`(?m)^(?:abort: )?(.*) at (\S+:\d+:\d+)$`)
 	scriptIn  = regexp.MustCompile(`(?m)^abort: (.*) in (\S+\(\d+:\d+\))$`)
 	jsFrame   = regexp.MustCompile(`^\s+at .+`)
-	jsHeading = regexp.MustCompile(`^(?:Uncaught )?([A-Za-z_$][\w$.]*(?:Error|Exception)\b.*)$`)
+	jsHeading = regexp.MustCompile(`^(?:Uncaught )?((?:[A-Za-z_$][\w$.]*)?(?:Error|Exception)\b.*)$`)
 )
 
 // scriptThrow reads AssemblyScript: its env.abort and its WASI shim differ.

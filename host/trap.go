@@ -79,7 +79,7 @@ func segmentTrap(err error) (trap, bool) {
 	return trap{}, false
 }
 
-var frameShape = regexp.MustCompile(`^\.?(.*)\([a-z0-9,]*\)(?: .*)?$`)
+var frameShape = regexp.MustCompile(`^\.?(.+?)\([a-z0-9,]*\)(?: \(?[a-z0-9,]+\)?)?$`)
 
 func (t *trap) readTrace(text string) {
 	t.trace = traceText(text)
