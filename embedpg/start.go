@@ -27,7 +27,7 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, o.Timeout, fmt.Errorf("not done after %v", o.Timeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, o.Timeout, fmt.Errorf("not done after %v: %w", o.Timeout, context.DeadlineExceeded))
 	defer cancel()
 	f, err := openFolder(o.Dir)
 	if err != nil {

@@ -146,8 +146,8 @@ func (s *supervisor) run() error {
 		pm, err := s.startPostmaster()
 		if err == nil {
 			s.ready()
-			over, err := s.attend(pm, idle)
-			if over {
+			var over bool
+			if over, err = s.attend(pm, idle); over {
 				return err
 			}
 		}
@@ -161,15 +161,15 @@ func (s *supervisor) run() error {
 			deaths = 0
 		}
 		if deaths++; deaths >= maxDeaths {
-			return fmt.Errorf("postgres keeps dying, last: %s %w", s.last, err)
+			return fmt.Errorf("gave up on postgres after %d deaths, the last: %w", deaths, err)
 		}
-		s.log.Warn("postgres died, starting it again", "last_exit", s.last, "error", err)
+		s.log.Warn("starting postgres again", "error", err)
 		time.Sleep(time.Duration(deaths*deaths) * deathPause)
 	}
 }
 
 // attend waits beside a running postgres. over means that the supervisor is
-// done; otherwise postgres has died.
+// done; otherwise postgres has died of err.
 func (s *supervisor) attend(pm *postmaster, idle <-chan struct{}) (over bool, err error) {
 	select {
 	case <-idle:
@@ -184,7 +184,7 @@ func (s *supervisor) attend(pm *postmaster, idle <-chan struct{}) (over bool, er
 		}
 	case <-pm.gone:
 		s.last = pm.exit.Error()
-		return false, nil
+		return false, fmt.Errorf("postgres died: %w", pm.exit)
 	}
 	if err := pm.stop(s.log); err != nil {
 		return true, err

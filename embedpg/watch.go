@@ -58,7 +58,7 @@ func (s *Server) revive(ctx context.Context) error {
 		return fmt.Errorf("embedpg: %w", err)
 	}
 	s.options.Log.Warn("the supervisor of postgres is gone, starting another", "dir", s.options.Dir)
-	ctx, cancel := context.WithTimeoutCause(ctx, s.options.Timeout, fmt.Errorf("not done after %v", s.options.Timeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, s.options.Timeout, fmt.Errorf("not done after %v: %w", s.options.Timeout, context.DeadlineExceeded))
 	defer cancel()
 	start, err := s.folder.lock(ctx, startLock, syscall.LOCK_EX)
 	if err != nil {
