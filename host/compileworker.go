@@ -45,11 +45,11 @@ func compileForHost(stdin io.Reader, answer *compileAnswer) error {
 	if err := json.Unmarshal(line, &request); err != nil {
 		return fmt.Errorf("read the request: %w", err)
 	}
+	if request.Size < 0 || request.Size > 4*abi.MaxModule || request.AddressSpace <= 0 || request.CPUSeconds <= 0 {
+		return fmt.Errorf("the request makes no sense: %s", line)
+	}
 	if err := limitSelf(request.AddressSpace, request.CPUSeconds); err != nil {
 		return err
-	}
-	if request.Size < 0 || request.Size > 4*abi.MaxModule {
-		return fmt.Errorf("a module of %d bytes", request.Size)
 	}
 	code := make([]byte, request.Size)
 	if _, err := io.ReadFull(in, code); err != nil {

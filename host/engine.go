@@ -121,6 +121,8 @@ type Engine struct {
 	closed bool
 	inside int           // attempts and loads under way
 	idle   chan struct{} // closed when the last of them left a closed engine
+
+	releasing sync.Once
 }
 
 // New makes an engine. The caller closes it.
@@ -224,25 +226,25 @@ func (e *Engine) leave() {
 
 // Close waits until no attempt and no load is under way, then frees
 // everything. If ctx ends first, nothing is freed and ctx's error returned:
-// code that runs must not lose its memory. New attempts fail from the
-// beginning of Close on. Only the first call does anything.
+// code that runs must not lose its memory; Close may be called again then. New
+// attempts and loads fail from the first call on.
 func (e *Engine) Close(ctx context.Context) error {
 	e.mu.Lock()
-	first := !e.closed
-	e.closed = true
-	if first && e.inside == 0 {
-		close(e.idle)
+	if !e.closed {
+		e.closed = true
+		if e.inside == 0 {
+			close(e.idle)
+		}
 	}
 	e.mu.Unlock()
-	if !first {
-		return nil
-	}
 	select {
 	case <-e.idle:
 	case <-ctx.Done():
 		return fmt.Errorf("close the engine: attempts are still running: %w", ctx.Err())
 	}
-	return e.release(ctx)
+	var err error
+	e.releasing.Do(func() { err = e.release(ctx) })
+	return err
 }
 
 func (e *Engine) release(ctx context.Context) error {

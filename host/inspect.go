@@ -6,13 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/taskq-host/taskq-host/abi"
 	"github.com/taskq-host/taskq-host/host/scan"
 )
 
-// Rules of the host's own refusals; those of package scan come beside them.
+// Rules of the host's own refusals; those of package scan come beside them, a
+// name of the contract's prefix that it doesn't know among them.
 const (
 	RuleUnknownImport   = "abi.unknown_import"
 	RuleImportType      = "abi.import_type"
@@ -20,7 +20,6 @@ const (
 	RuleMissingMemory   = "abi.missing_memory"
 	RuleMissingEntry    = "abi.missing_entry"
 	RuleEntryType       = "abi.entry_type"
-	RuleReservedExport  = "abi.reserved_export"
 	RuleDescribe        = "abi.describe"
 	RuleCompileInvalid  = "compile.invalid"
 	RuleCompileTime     = "compile.time"
@@ -146,9 +145,7 @@ var exports = []struct {
 }
 
 func (r *Report) checkExports(m *scan.Module) *Refusal {
-	known := make(map[string]bool, len(exports))
 	for _, x := range exports {
-		known[x.name] = true
 		want := scan.FuncType{}
 		if x.returns {
 			want.Results = []scan.ValType{scan.I32}
@@ -165,11 +162,6 @@ func (r *Report) checkExports(m *scan.Module) *Refusal {
 		}
 		if x.kind != "" {
 			r.Entries = append(r.Entries, string(x.kind))
-		}
-	}
-	for _, export := range m.Exports {
-		if strings.HasPrefix(export.Name, abi.ReservedPrefix) && !known[export.Name] {
-			return refuse(RuleReservedExport, "export %q: names that begin with %s belong to the contract, which doesn't know this one", export.Name, abi.ReservedPrefix)
 		}
 	}
 	return r.chooseMode(m)

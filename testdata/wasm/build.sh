@@ -3,6 +3,6 @@
 # that tests need no tools.
 set -eu
 cd "$(dirname "$0")"
-for wat in *.wat; do
-	wat2wasm "$wat" -o "${wat%.wat}.wasm"
+for wat in *.wat refused/*.wat; do
+	wat2wasm --no-check "$wat" -o "${wat%.wat}.wasm"
 done
