@@ -1,0 +1,159 @@
+package worker
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/taskq-host/taskq-host/abi"
+	"github.com/taskq-host/taskq-host/catalog"
+	"github.com/taskq-host/taskq-host/config"
+	"github.com/taskq-host/taskq-host/host"
+	"github.com/taskq-host/taskq-host/retry"
+	"github.com/taskq-host/taskq-host/store"
+)
+
+// attempt is the way of a claimed job: run, decide, record.
+func (w *Worker) attempt(j *job) {
+	t := w.tenure.Load()
+	if t.lost() || t.id != j.worker {
+		w.settled(&ending{job: j}, nil)
+		return
+	}
+	a, refused := w.prepare(t.ctx, j)
+	if refused != nil {
+		w.record(j, refused)
+		return
+	}
+	a.outcome = w.run(t.ctx, a)
+	if e := w.decide(t.ctx, a); e != nil {
+		w.record(j, e)
+	} else { // ownership is lost: no verdict
+		w.settled(&ending{job: j}, nil)
+	}
+}
+
+// attempted is an attempt with all that its verdict depends on.
+type attempted struct {
+	*job
+	actor  *catalog.Runnable
+	policy config.Resolved
+
+	started, ended time.Time // by the monotonic clock
+	outcome        host.Outcome
+}
+
+func (a *attempted) version() int {
+	if a.actor == nil {
+		return 0
+	}
+	return a.actor.Version
+}
+
+// lifted is the kind that the decision before this attempt took in place of
+// the policy's.
+func (a *attempted) lifted() retry.Kind { return retry.Kind(a.Extra.Lifted) }
+
+// prepare finds the actor and the policy; or says how the job ends without
+// being run.
+func (w *Worker) prepare(ctx context.Context, j *job) (*attempted, *store.Ending) {
+	actor, err := w.catalog.Runnable(ctx, j.tenant, j.Actor, j.Version)
+	a := &attempted{job: j, actor: actor, started: time.Now()}
+	var says config.Patch
+	if actor != nil {
+		says = actor.Description
+	}
+	a.policy = w.resolve(&j.Claimed, j.tenant.Name, j.queue, says)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return nil, w.unroutable(a)
+	case err != nil:
+		// The module can't be had: the database's or the disk's trouble, not
+		// the job's. It goes down the ladder as a fault of the host's own.
+		w.log.Error("an actor can't be loaded", "tenant", j.tenant.Name, "actor", j.Actor, "job", j.ID, "attempt", j.Attempt, "epoch", j.Epoch, "error", err)
+		a.outcome = host.Outcome{Kind: host.Failed, Failure: &abi.Failure{
+			Class: abi.ClassHostFault, Message: "the actor's module could not be loaded", Origin: abi.OriginHost, PreActor: true,
+		}}
+		a.ended = time.Now()
+		return nil, w.decide(ctx, a)
+	}
+	if w.poisoned(a) {
+		return nil, w.overBudget(a)
+	}
+	return a, nil
+}
+
+// run executes one attempt; when it returns the guest has stopped.
+func (w *Worker) run(parent context.Context, a *attempted) host.Outcome {
+	ctx, done := a.begin(parent)
+	defer done()
+	a.started = time.Now()
+	out := a.actor.Module.Run(ctx, host.Attempt{
+		Kind: abi.KindRun, Input: a.Payload, Meta: a.meta(), Limits: host.Limits{Memory: int64(w.config.Current().Host.Memory)},
+		Sink: &sink{w: w, a: a}, Timeout: a.policy.StartToClose, Heartbeat: a.bits.Load, ResultContentType: a.actor.ResultContentType(),
+	})
+	a.ended = time.Now()
+	w.pace.took(a.ended.Sub(a.started))
+	for _, warning := range out.Warnings {
+		w.log.Warn("attempt", "tenant", a.tenant.Name, "job", a.ID, "actor", a.Actor, "attempt", a.Attempt, "epoch", a.Epoch, "warning", warning)
+	}
+	return out
+}
+
+func (a *attempted) meta() abi.Meta {
+	m := abi.Meta{
+		JobID: a.ID.String(), Tenant: a.tenant.Name, Queue: a.queue, Actor: a.Actor, Version: a.actor.Version, Digest: a.actor.Digest, Kind: abi.KindRun,
+		Attempt: a.Attempt, MaxAttempts: a.policy.Retry.MaxAttempts, RetryKind: string(a.policy.Retry.Kind), ClaimEpoch: a.Epoch,
+		RedriveCount: a.Extra.Redrives, SnoozeCount: a.Extra.Snoozes, EnqueuedAtMS: a.CreatedAt.UnixMilli(), NowMS: a.at(a.started).UnixMilli(),
+		StartToCloseMS: a.policy.StartToClose.Milliseconds(), ContentType: a.ContentType, Headers: a.Headers, Tags: a.Tags,
+	}
+	if !a.Deadline.IsZero() {
+		m.DeadlineMS = a.Deadline.UnixMilli()
+	}
+	if p := a.Extra.Previous; p != nil {
+		m.Previous = &abi.PreviousFailure{Class: p.Class, Message: p.Message}
+	}
+	return m
+}
+
+// record hands an ending to the completer; the slot is free from here on.
+func (w *Worker) record(j *job, e *store.Ending) {
+	e.Lease, e.Index = j.Lease, j.Index
+	w.completer.add(&ending{Ending: *e, job: j})
+}
+
+// sink takes what a guest says into the host's log.
+type sink struct {
+	w *Worker
+	a *attempted
+}
+
+func (s *sink) Log(line abi.LogLine) {
+	args := []any{"tenant", s.a.tenant.Name, "job", s.a.ID, "actor", s.a.Actor, "attempt", s.a.Attempt, "epoch", s.a.Epoch}
+	for k, v := range line.Fields {
+		args = append(args, "guest."+k, v)
+	}
+	s.w.guestLog.Log(hclogLevel(line.Level), line.Message, args...)
+}
+
+func (s *sink) Progress(json []byte) {
+	s.w.guestLog.Debug("progress", "tenant", s.a.tenant.Name, "job", s.a.ID, "actor", s.a.Actor, "attempt", s.a.Attempt, "epoch", s.a.Epoch, "bytes", len(json))
+}
+
+func digestBytes(digest string) []byte {
+	b, err := hex.DecodeString(digest)
+	if err != nil {
+		return nil
+	}
+	return b
+}
+
+// guestLevels are ours for those of the contract.
+var guestLevels = [...]hclog.Level{abi.LevelTrace: hclog.Trace, abi.LevelDebug: hclog.Debug, abi.LevelInfo: hclog.Info, abi.LevelWarn: hclog.Warn, abi.LevelError: hclog.Error}
+
+func hclogLevel(l abi.Level) hclog.Level {
+	return guestLevels[min(max(l, abi.LevelTrace), abi.LevelError)]
+}

@@ -1,0 +1,103 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/taskq-host/taskq-host/abi"
+	"github.com/taskq-host/taskq-host/config"
+	"github.com/taskq-host/taskq-host/retry"
+	"github.com/taskq-host/taskq-host/store"
+)
+
+// Endings of attempts that no guest's outcome decides.
+
+// unroutable: the tenant has no such actor at all.
+func (w *Worker) unroutable(a *attempted) *store.Ending {
+	return a.dead(store.Failed, retry.Unroutable, abi.ClassUnroutable, "the tenant has no actor of this name")
+}
+
+// poisoned: a live change of the policy took the budget away.
+func (w *Worker) poisoned(a *attempted) bool {
+	return retry.Poisoned(a.policy.Retry, a.lifted(), a.Attempt)
+}
+
+func (w *Worker) overBudget(a *attempted) *store.Ending {
+	return a.dead(store.Failed, retry.Exhausted, abi.ClassMaxAttemptsExceeded, "the policy allows no further attempt")
+}
+
+// dead ends the job without another attempt, with a row that says why.
+func (a *attempted) dead(status store.Status, reason retry.DeadReason, class, message string) *store.Ending {
+	return &store.Ending{
+		Action: store.End, Status: status, DeadReason: int16(reason), ErrorClass: class, Message: message, DecidedBy: "policy",
+		Keep: keepFor(a.policy.DLQRetention), Started: a.started.Sub(a.claimed), Ended: a.started.Sub(a.claimed),
+		Attempt: &store.AttemptRow{
+			Outcome: store.AttemptFailed, ErrorClass: class, Message: message, Origin: string(abi.OriginHost), DecidedBy: "policy",
+			RetryKind: string(a.policy.Retry.Kind), Policy: policySnapshot(a.policy.Retry), PreActor: true,
+		},
+	}
+}
+
+// interrupted: the worker stops, and the guest with it. The attempt is spent,
+// there is no attempt row, and the job is due again at once; unless its budget
+// is gone.
+func (w *Worker) interrupted(a *attempted) *store.Ending {
+	if d := retry.Interrupt(a.policy.Retry, a.Attempt); !d.Retry {
+		e := a.dead(store.Crashed, d.Reason, abi.ClassWorkerStopped, "the worker stopped while the job ran, and no attempt is left")
+		e.Ended, e.Attempt.Outcome, e.Attempt.PreActor = a.ended.Sub(a.claimed), store.AttemptCrashed, false
+		return e
+	}
+	extra := a.Extra
+	extra.Interrupts++
+	return &store.Ending{Action: store.Interrupt, Extra: &extra, FailKeep: keepFor(a.policy.DLQRetention), Started: a.started.Sub(a.claimed), Ended: a.ended.Sub(a.claimed)}
+}
+
+// reclaimed decides for the members of dead workers' leases: each attempt is
+// spent, and what comes next is the policy's to say, resolved anew.
+func (w *Worker) reclaimed(now time.Time, orphans []store.Orphan) []store.Ending {
+	out := make([]store.Ending, len(orphans))
+	c := w.config.Current()
+	for i := range orphans {
+		out[i] = w.crashed(c, now, &orphans[i])
+	}
+	return out
+}
+
+func (w *Worker) crashed(c *config.Config, now time.Time, o *store.Orphan) store.Ending {
+	says, err := w.catalog.Description(context.Background(), store.Tenant{ID: o.Tenant, Shard: w.shard, Name: o.TenantName}, o.Actor)
+	if err != nil {
+		w.log.Warn("an actor's own policy can't be had: the configuration's decides", "tenant", o.TenantName, "job", o.ID, "actor", o.Actor, "error", err)
+	}
+	policy := w.resolve(&o.Claimed, o.TenantName, o.Queue, says)
+	d := retry.Reclaim(policy.Retry, c.Host.RetrySettings(), o.ID, o.Attempt)
+	message := "the worker that ran it is gone"
+	e := store.Ending{
+		Lease: o.Lease, Index: o.Index, ErrorClass: abi.ClassWorkerCrashed, Message: message, DecidedBy: "policy",
+		Keep: keepFor(policy.DLQRetention), FailKeep: keepFor(policy.DLQRetention), Ended: now.Sub(o.ClaimedAt),
+		Attempt: &store.AttemptRow{
+			Outcome: store.AttemptCrashed, ErrorClass: abi.ClassWorkerCrashed, Message: message, Origin: string(abi.OriginHost), DecidedBy: "policy",
+			RetryKind: string(d.Kind), Policy: policySnapshot(policy.Retry),
+		},
+	}
+	if !d.Retry {
+		e.Action, e.Status, e.DeadReason = store.End, store.Crashed, int16(d.Reason)
+		return e
+	}
+	e.Action, e.Delay, e.Reason = store.Reschedule, d.Delay, store.ReasonReclaim
+	ms := d.Delay.Milliseconds()
+	e.Attempt.DelayMS = &ms
+	extra := o.Extra
+	extra.Previous = &store.PreviousFailure{Class: abi.ClassWorkerCrashed, Message: message}
+	e.Extra = &extra
+	return e
+}
+
+// policySnapshot is the policy as the attempt's row keeps it.
+func policySnapshot(p retry.Policy) []byte {
+	b, err := json.Marshal(p)
+	if err != nil {
+		return nil // a policy always encodes; a row without it beats no row
+	}
+	return b
+}

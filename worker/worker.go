@@ -1,0 +1,268 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/taskq-host/taskq-host/abi"
+	"github.com/taskq-host/taskq-host/catalog"
+	"github.com/taskq-host/taskq-host/config"
+	"github.com/taskq-host/taskq-host/host"
+	"github.com/taskq-host/taskq-host/store"
+)
+
+// Options of [New]. Store, Catalog and Config are needed.
+type Options struct {
+	Store     *store.Store
+	Catalog   *catalog.Catalog
+	Config    *config.Live
+	Log       hclog.Logger
+	Name      string // for people; empty: host name and pid
+	Version   string // of the host
+	ListenURL string // the direct connection for wake-ups; empty: the pool's
+	Shard     int16
+}
+
+// Worker claims jobs and runs them. It is made by [New], runs once, in
+// [Worker.Run], and leaves nothing behind when that returns.
+type Worker struct {
+	store   *store.Store
+	catalog *catalog.Catalog
+	config  *config.Live
+	log     hclog.Logger
+	// guestLog holds what guests say, so that it can be turned down alone.
+	guestLog hclog.Logger
+
+	name, version, listenURL string
+	shard                    int16
+	queues                   []string
+	concurrency              int
+	fetch                    config.Worker
+	lease                    config.Lease
+	stopping                 config.Stop
+
+	backlog   *backlog
+	completer *completer
+	tenure    atomic.Pointer[tenure]
+	draining  atomic.Bool
+	nudge     chan struct{} // beat now
+	wakes     wakes
+	pace      pace
+	active    atomic.Int64  // attempts under way
+	idle      chan struct{} // a slot became free
+	hurry     chan struct{}
+	sooner    chan time.Duration // a job of ours is due in so long
+	stats     Stats
+}
+
+// Stats counts what a worker has done since it began.
+type Stats struct {
+	Claimed, Succeeded, Failed, Retried, Deferred, Cancelled, Crashed, Released, Lost atomic.Int64
+}
+
+// New makes a worker; nothing runs yet.
+func New(o Options) (*Worker, error) {
+	if o.Store == nil || o.Catalog == nil || o.Config == nil {
+		return nil, errors.New("worker: store, catalog and config are needed")
+	}
+	if o.Log == nil {
+		o.Log = hclog.NewNullLogger()
+	}
+	if o.Name == "" {
+		hostname, _ := os.Hostname()
+		o.Name = fmt.Sprintf("%s-%d", hostname, os.Getpid())
+	}
+	c := o.Config.Current()
+	w := &Worker{
+		store: o.Store, catalog: o.Catalog, config: o.Config, log: o.Log.Named("worker"), guestLog: o.Log.Named("guest"),
+		name: o.Name, version: o.Version, listenURL: o.ListenURL, shard: o.Shard,
+		queues: c.Worker.Queues, concurrency: c.Worker.Concurrency, fetch: c.Worker, lease: c.Lease, stopping: c.Stop,
+		backlog: newBacklog(), nudge: make(chan struct{}, 1), wakes: newWakes(),
+		idle: make(chan struct{}, 1), hurry: make(chan struct{}, 2),
+		sooner: make(chan time.Duration, 16),
+	}
+	w.completer = newCompleter(func(ctx context.Context, who store.ID, endings []store.Ending) ([]store.Verdict, error) {
+		return w.store.End(ctx, w.shard, who, endings)
+	}, w.settled, w.log)
+	return w, nil
+}
+
+// Stats is the worker's own; read it at any time.
+func (w *Worker) Stats() *Stats { return &w.stats }
+
+// Hurry ends the present phase of a stop that is under way: what is still
+// waited for is stopped now. It never blocks.
+func (w *Worker) Hurry() {
+	select {
+	case w.hurry <- struct{}{}:
+	default:
+	}
+}
+
+// Run works until ctx ends, then stops in phases: no more claims, what never
+// started is given back with its attempt; running guests are told and get
+// stop.drain to finish; those that don't are stopped, and their jobs are due
+// again at once. It returns when every guest has stopped and every outcome is
+// written.
+func (w *Worker) Run(ctx context.Context) error {
+	first, err := w.register(ctx)
+	if err != nil {
+		return fmt.Errorf("worker: %w", err)
+	}
+	w.tenure.Store(first)
+	w.log.Info("the worker is up", "worker", first.id, "name", w.name, "concurrency", w.concurrency, "queues", w.queues)
+
+	fetching, stopFetching := context.WithCancel(ctx)
+	beating, stopBeating := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopFetching()
+	defer stopBeating()
+
+	var fetchers, slots, beaters sync.WaitGroup
+	fetchers.Go(func() { w.fetchLoop(fetching) })
+	fetchers.Go(func() { w.store.Listen(fetching, w.listenURL, w.woken) })
+	fetchers.Go(func() { w.sweep(fetching) })
+	fetchers.Go(func() { w.returnStale(fetching) })
+	beaters.Go(func() { w.heartbeats(beating) })
+	for range w.concurrency {
+		slots.Go(w.slot)
+	}
+
+	<-ctx.Done()
+	w.draining.Store(true)
+	w.beatSoon()
+	stopFetching()
+	fetchers.Wait()
+	w.release(w.backlog.takeAll())
+	w.backlog.close()
+	w.drain(&slots)
+	w.completer.close()
+	stopBeating()
+	beaters.Wait()
+	w.leave()
+	w.log.Info("the worker has stopped")
+	return nil
+}
+
+// slot runs one attempt after the other.
+func (w *Worker) slot() {
+	for {
+		j, ok := w.backlog.pop()
+		if !ok {
+			return
+		}
+		w.active.Add(1)
+		w.attempt(j)
+		w.active.Add(-1)
+		select {
+		case w.idle <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// drain waits for the slots, and stops the guests that don't come to an end.
+func (w *Worker) drain(slots *sync.WaitGroup) {
+	done := make(chan struct{})
+	go func() {
+		slots.Wait()
+		close(done)
+	}()
+	for _, j := range w.running() {
+		j.bits.Or(abi.HeartbeatDraining)
+	}
+	select {
+	case <-done:
+		return
+	case <-w.hurry:
+	case <-time.After(w.stopping.Drain):
+	}
+	running := w.running()
+	w.log.Warn("guests that are still running are stopped", "jobs", len(running))
+	for _, j := range running {
+		j.stop(host.ErrInterrupted)
+	}
+	<-done
+}
+
+func (w *Worker) running() []*job {
+	if t := w.tenure.Load(); t != nil {
+		return t.running()
+	}
+	return nil
+}
+
+// leave takes the worker off the list, so that nobody waits for its lease.
+func (w *Worker) leave() {
+	t := w.tenure.Load()
+	if t == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), w.lease.HeartbeatCommandTimeout)
+	defer cancel()
+	if !t.lost() {
+		if err := w.store.Forget(ctx, w.shard, t.id); err != nil {
+			w.log.Warn("the worker's row stays until its lease is over", "error", err)
+		}
+	}
+	t.end()
+}
+
+// release gives back jobs that never started, with their attempts.
+func (w *Worker) release(jobs []*job) {
+	endings := make([]*ending, len(jobs))
+	for i, j := range jobs {
+		endings[i] = &ending{job: j, Ending: store.Ending{Lease: j.Lease, Index: j.Index, Action: store.Release}}
+	}
+	w.stats.Released.Add(int64(len(jobs)))
+	w.completer.add(endings...)
+}
+
+// settled is told by the completer what became of an ending.
+func (w *Worker) settled(e *ending, v *store.Verdict) {
+	if t := w.tenure.Load(); t != nil && t.id == e.job.worker {
+		t.settle(e.job)
+	}
+	if v == nil {
+		w.stats.Lost.Add(1)
+		w.log.Warn(abi.ClassOwnershipMismatch, "job", e.job.ID, "attempt", e.job.Attempt, "epoch", e.job.Epoch)
+		return
+	}
+	w.count(e, v.Status)
+}
+
+func (w *Worker) count(e *ending, s store.Status) {
+	switch s {
+	case store.Succeeded:
+		w.stats.Succeeded.Add(1)
+	case store.Failed:
+		w.stats.Failed.Add(1)
+	case store.Cancelled:
+		w.stats.Cancelled.Add(1)
+	case store.Crashed:
+		w.stats.Crashed.Add(1)
+	case store.Scheduled:
+		select {
+		case w.sooner <- e.Delay:
+		default: // full: the sweep looks again within the poll interval
+		}
+		if e.Reason == store.ReasonRetry {
+			w.stats.Retried.Add(1)
+		} else {
+			w.stats.Deferred.Add(1)
+		}
+	}
+}
+
+func (w *Worker) beatSoon() {
+	select {
+	case w.nudge <- struct{}{}:
+	default:
+	}
+}
