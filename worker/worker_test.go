@@ -36,7 +36,7 @@ func TestEachDeathBecomesARecordedFailureAndTheWorkerLivesOn(t *testing.T) {
 		{actor: "recursion-without-loop", class: "TimeoutError", by: "policy", reason: "exhausted"},
 		{actor: "memory-bomb", class: "GuestOutOfMemory", by: "policy", reason: "exhausted"},
 		{actor: "result-flood", class: "ResultTooLarge", by: "always_terminal", reason: "result_too_large"},
-		{actor: "bad-pointers", class: "AbiViolation", by: "always_terminal", reason: "non_retryable"},
+		{actor: "bad-pointers", payload: "a", class: "AbiViolation", by: "always_terminal", reason: "non_retryable"},
 	} {
 		o := *once
 		o.StartToCloseMS = 300
