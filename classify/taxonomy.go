@@ -1,0 +1,122 @@
+package classify
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/taskq-host/taskq-host/retry"
+)
+
+// FailureTaxonomy is the name of the built-in classifier that tells transient
+// failures from permanent ones by their names and HTTP statuses.
+const FailureTaxonomy = "builtin:failure_taxonomy"
+
+// failureTaxonomy never answers indefinite, and leaves 429 to
+// [RateLimitAware].
+type failureTaxonomy struct {
+	transient    statuses
+	nonRetryable statuses
+	include      names
+	exclude      names
+	bySuffix     bool
+}
+
+// families are the classes whose descendants are transient.
+var families = namesOf([]string{"ConnectionError", "TimeoutError"})
+
+var transientNames = []string{
+	"ReadTimeout", "ConnectTimeout", "ServerTimeoutError", "ReadTimeoutError", "ConnectTimeoutError",
+}
+
+func newFailureTaxonomy(raw json.RawMessage) (Classifier, error) {
+	b := readBlock(raw)
+	t := &failureTaxonomy{
+		transient:    readStatuses(b, "transient_status", defaultTransient),
+		nonRetryable: readStatuses(b, "non_retryable_status", defaultNonRetryable),
+		include:      readNames(b, "include_names", transientNames),
+		exclude:      readNames(b, "exclude_names", nil),
+	}
+	b.read("infer_timeout_by_suffix", "true or false", &t.bySuffix)
+	return t, b.done()
+}
+
+func (*failureTaxonomy) Name() string { return FailureTaxonomy }
+
+// Claims is for [Ladder.Warnings].
+func (*failureTaxonomy) Claims() []retry.Kind {
+	return []retry.Kind{retry.Transient, retry.NonRetryable}
+}
+
+func (t *failureTaxonomy) Classify(_ context.Context, q Question) (*Override, error) {
+	f := q.Failure
+	if f == nil || anyName(f, t.exclude.has) {
+		return nil, nil
+	}
+	status := 0
+	if f.HTTP != nil {
+		status = f.HTTP.Status
+	}
+	switch {
+	case anyName(f, t.isTransient) || t.transient.has(status):
+		return &Override{Kind: retry.Transient}, nil
+	case t.nonRetryable.has(status):
+		return &Override{Kind: retry.NonRetryable}, nil
+	}
+	return nil, nil
+}
+
+func (t *failureTaxonomy) isTransient(name string) bool {
+	return families.has(name) || t.include.has(name) ||
+		t.bySuffix && (strings.HasSuffix(name, "Timeout") || strings.HasSuffix(name, "TimeoutError"))
+}
+
+// statuses is a set of HTTP statuses.
+type statuses [1000]bool
+
+func (s *statuses) has(status int) bool {
+	return status >= 0 && status < len(s) && s[status]
+}
+
+// The HTTP rule of the whole system: 408, 425 and 5xx are transient, 429
+// waits for the server, every other 4xx is permanent.
+func defaultTransient(status int) bool {
+	return status == 408 || status == 425 || status >= 500 && status <= 599
+}
+
+func defaultNonRetryable(status int) bool {
+	return status >= 400 && status <= 499 && status != 408 && status != 425 && status != 429
+}
+
+// readStatuses reads a set that replaces its default as a whole.
+func readStatuses(b *block, key string, byDefault func(int) bool) (out statuses) {
+	const want = "a list of HTTP statuses, 100..999"
+	var list []int
+	if !b.read(key, want, &list) {
+		for i := range out {
+			out[i] = byDefault(i)
+		}
+		return out
+	}
+	for _, status := range list {
+		if status < 100 || status >= len(out) {
+			b.refuse(key, "must be "+want)
+			continue
+		}
+		out[status] = true
+	}
+	return out
+}
+
+func readNames(b *block, key string, byDefault []string) names {
+	const want = "a list of names"
+	var list []string
+	if !b.read(key, want, &list) {
+		return namesOf(byDefault)
+	}
+	if slices.Contains(list, "") {
+		b.refuse(key, "must be "+want+", none of them empty")
+	}
+	return namesOf(list)
+}
