@@ -16,18 +16,18 @@ var (
 // taskqImports are the functions of module taskq_v1, each a leaf: none of them
 // ever calls back into the guest.
 var taskqImports = []hostImport{
-	{abi.Module, "input_read", "ii", "i", anyStage &^ stageInit, denied, "", inputRead},
-	{abi.Module, "meta_read", "ii", "i", stageRun | stageHook, denied, "", metaRead},
-	{abi.Module, "output_write", "ii", "i", anyStage &^ stageInit, denied, "", outputWrite},
-	{abi.Module, "fail", "ii", "i", stageRun | stageHook | stageDescribe, denied, "", fail},
-	{abi.Module, "snooze", "I", "i", stageRun, denied, "", snooze},
-	{abi.Module, "retry_after", "Ii", "i", stageRun, denied, "", retryAfter},
-	{abi.Module, "log", "iii", "", anyStage, 0, "", logLine},
-	{abi.Module, "heartbeat", "", "i", stageRun | stageHook, 0, "", heartbeat},
-	{abi.Module, "progress", "ii", "i", stageRun, denied, "", progress},
-	{abi.Module, "now_ms", "", "I", impureStages, deniedWide, "", nowMS},
-	{abi.Module, "random", "ii", "i", impureStages, denied, "", random},
-	{abi.Module, "panic", "ii", "", anyStage, 0, "", guestPanic},
+	{abi.Module, "input_read", "ii", "i", anyStage &^ stageInit, denied, inputRead},
+	{abi.Module, "meta_read", "ii", "i", stageRun | stageHook, denied, metaRead},
+	{abi.Module, "output_write", "ii", "i", anyStage &^ stageInit, denied, outputWrite},
+	{abi.Module, "fail", "ii", "i", stageRun | stageHook | stageDescribe, denied, fail},
+	{abi.Module, "snooze", "I", "i", stageRun, denied, snooze},
+	{abi.Module, "retry_after", "Ii", "i", stageRun, denied, retryAfter},
+	{abi.Module, "log", "iii", "", anyStage, 0, logLine},
+	{abi.Module, "heartbeat", "", "i", stageRun | stageHook, 0, heartbeat},
+	{abi.Module, "progress", "ii", "i", stageRun, denied, progress},
+	{abi.Module, "now_ms", "", "I", impureStages, deniedWide, nowMS},
+	{abi.Module, "random", "ii", "i", impureStages, denied, random},
+	{abi.Module, "panic", "ii", "", anyStage, 0, guestPanic},
 }
 
 func inputRead(x *execution, mem api.Memory, stack []uint64) {

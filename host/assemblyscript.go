@@ -14,9 +14,9 @@ import (
 
 // scriptImports are what the AssemblyScript compiler imports by itself.
 var scriptImports = []hostImport{
-	{abi.AssemblyScriptModule, "abort", "iiii", "", anyStage, 0, "", scriptAbort},
-	{abi.AssemblyScriptModule, "seed", "", "F", anyStage, 0, "", scriptSeed},
-	{abi.AssemblyScriptModule, "trace", "iiFFFFF", "", anyStage, 0, "", scriptTrace},
+	{abi.AssemblyScriptModule, "abort", "iiii", "", anyStage, 0, scriptAbort},
+	{abi.AssemblyScriptModule, "seed", "", "F", anyStage, 0, scriptSeed},
+	{abi.AssemblyScriptModule, "trace", "iiFFFFF", "", anyStage, 0, scriptTrace},
 }
 
 // scriptAbortCode is what AssemblyScript's other runtimes exit with.

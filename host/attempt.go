@@ -16,7 +16,8 @@ type Attempt struct {
 	Limits Limits   // zero fields take the engine's defaults
 	Sink   Sink     // nil drops logs and progress
 
-	// Timeout is start_to_close; 0 means none. When it fires the outcome is
+	// Timeout is start_to_close; 0 means none, and a negative one has passed
+	// already. When it fires the outcome is
 	// a failure of class TimeoutError, whatever the guest did since.
 	Timeout time.Duration
 

@@ -3,7 +3,6 @@ package host_test
 import (
 	"context"
 	"errors"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -91,6 +90,8 @@ var deaths = []death{
 		origin: abi.OriginLimit, message: "memory denied past 67108864 bytes", exit: noExit},
 	{name: "memory denied at the guest's own limit", fixture: "memory-own-limit", attempt: input(""), class: abi.ClassGuestOutOfMemory, ancestors: starved,
 		origin: abi.OriginLimit, message: "memory denied past 262144 bytes", exit: noExit},
+	{name: "memory that may never grow", fixture: "memory-empty", attempt: input(""), class: abi.ClassGuestOutOfMemory, ancestors: starved,
+		origin: abi.OriginLimit, message: "memory denied past 0 bytes", exit: noExit},
 	{name: "memory denied, coped with, and another death", fixture: "memory-coped", attempt: input(""), class: abi.ClassTrapUnreachable, ancestors: trapFamily,
 		origin: abi.OriginTrap, message: "unreachable", exit: noExit},
 	{name: "memory that begins past the limit", fixture: "memory-begins-big",
@@ -124,6 +125,8 @@ var deaths = []death{
 			require.True(t, f.TimedOut)
 			require.False(t, f.PreActor)
 		}},
+	{name: "a time that had passed before", fixture: "noop", attempt: host.Attempt{Timeout: -1}, class: abi.ClassTimeout,
+		ancestors: []string{abi.ClassModuleInit}, origin: abi.OriginLimit, exit: noExit, check: beforeTheBody},
 	{name: "recursion without a loop past its time", fixture: "recursion-without-loop", attempt: host.Attempt{Timeout: 30 * time.Millisecond},
 		class: abi.ClassTimeout, origin: abi.OriginLimit, exit: noExit},
 	{name: "a sleep past its time", fixture: "sleep", attempt: host.Attempt{Timeout: 30 * time.Millisecond}, class: abi.ClassTimeout,
@@ -257,12 +260,4 @@ func TestAPanicOfTheHostsOwnCodeIsAHostFault(t *testing.T) {
 	}
 	out := load(t, e, "noop").Run(context.Background(), host.Attempt{})
 	require.Equal(t, host.Succeeded, out.Kind, "the next attempt is well")
-}
-
-// TestDeathsOfLanguages runs what other compilers made, where it is there.
-func TestDeathsOfLanguages(t *testing.T) {
-	t.Parallel()
-	found, err := filepath.Glob(filepath.Join("..", "testdata", "wasm", "lang", "*.wasm"))
-	require.NoError(t, err)
-	t.Logf("%d language fixtures", len(found))
 }

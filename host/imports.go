@@ -21,7 +21,6 @@ type hostImport struct {
 	results      string
 	stages       stage  // where it works; elsewhere it answers elsewhere
 	elsewhere    uint64 // code(abi.CodeDenied) unless the result isn't a code
-	capability   string // the grant it needs; empty for none
 	run          func(x *execution, mem api.Memory, stack []uint64)
 }
 

@@ -106,8 +106,8 @@ func (r *Report) checkImports(m *scan.Module) *Refusal {
 			return refuse(RuleImportType, "import %s.%s is declared as %s, but the host's is %s", i.Module, i.Name, is, want)
 		}
 		r.Imports = append(r.Imports, Import{Module: i.Module, Name: i.Name, Type: is})
-		if h.capability != "" && !slices.Contains(r.Capabilities, h.capability) {
-			r.Capabilities = append(r.Capabilities, h.capability)
+		if need := abi.Capability(i.Name); i.Module == abi.Module && need != "" && !slices.Contains(r.Capabilities, need) {
+			r.Capabilities = append(r.Capabilities, need)
 		}
 	}
 	slices.Sort(r.Capabilities)

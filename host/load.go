@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"slices"
 
 	"github.com/tetratelabs/wazero"
 
@@ -100,10 +101,12 @@ func (e *Engine) rewritten(wasm []byte, scanned *scan.Module) ([]byte, error) {
 	if tableMax == 0 {
 		tableMax = scan.DefaultLimits().TableEntries
 	}
-	for i := range scanned.Memories {
-		scanned.Memories[i].HasMax = false
+	unbounded := *scanned
+	unbounded.Memories = slices.Clone(scanned.Memories)
+	for i := range unbounded.Memories {
+		unbounded.Memories[i].HasMax = false
 	}
-	code, err := rewrite.Interruptible(wasm, scanned, rewrite.Options{MemoryMaxPages: maxPages, TableMax: tableMax})
+	code, err := rewrite.Interruptible(wasm, &unbounded, rewrite.Options{MemoryMaxPages: maxPages, TableMax: tableMax})
 	if refusal := new(scan.Refusal); errors.As(err, &refusal) {
 		return nil, &Refusal{Rule: refusal.Rule, Message: refusal.Error()}
 	}

@@ -25,6 +25,7 @@ type Module struct {
 	entries  map[abi.Kind]string // the export of each kind of execution
 	prelude  []string            // exports called before the entry, in order
 	pushes   bool                // it imports output_write
+	maxPages int64               // the smaller of its own maximum and what 32 bits address
 }
 
 func newModule(e *Engine, scanned *scan.Module, report *Report, compiled wazero.CompiledModule) *Module {
@@ -40,6 +41,10 @@ func newModule(e *Engine, scanned *scan.Module, report *Report, compiled wazero.
 		pushes: slices.ContainsFunc(report.Imports, func(i Import) bool {
 			return i.Module == abi.Module && i.Name == "output_write"
 		}),
+	}
+	m.maxPages = maxPages
+	if memory := scanned.Memories[0]; memory.HasMax { // Inspect saw that there is one
+		m.maxPages = int64(memory.Max)
 	}
 	if report.Mode == abi.Command {
 		m.entries[abi.KindRun] = abi.ExportStart
@@ -61,14 +66,10 @@ func newModule(e *Engine, scanned *scan.Module, report *Report, compiled wazero.
 // Report gives what is known of the module. It is shared: don't change it.
 func (m *Module) Report() *Report { return &m.report }
 
-// memoryLimit is the smaller of the attempt's limit, in whole pages, and the
-// module's own, in bytes.
+// memoryLimit is the smaller of an attempt's limit and the module's own, in
+// whole pages, as bytes.
 func (m *Module) memoryLimit(limit int64) int64 {
-	limit = min((limit+abi.PageSize-1)/abi.PageSize, maxPages) * abi.PageSize
-	if m.report.MemoryMax > 0 {
-		limit = min(limit, m.report.MemoryMax)
-	}
-	return limit
+	return min((limit+abi.PageSize-1)/abi.PageSize, m.maxPages) * abi.PageSize
 }
 
 // describeTimeout is long for what describe does: it pushes a constant.

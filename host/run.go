@@ -112,7 +112,10 @@ func (x *execution) run(ctx context.Context) Outcome {
 // the instance: the engine sees the closed channel, and imports the flag.
 func (x *execution) watch(ctx context.Context) (unwatch func()) {
 	var timer *time.Timer
-	if x.attempt.Timeout > 0 {
+	switch {
+	case x.attempt.Timeout < 0:
+		x.end(timedOut, nil)
+	case x.attempt.Timeout > 0:
 		timer = time.AfterFunc(x.attempt.Timeout, func() { x.end(timedOut, nil) })
 	}
 	detach := func() bool { return true }
@@ -148,6 +151,9 @@ func (x *execution) execute(entry string) (int32, error) {
 		if value != 0 {
 			return 0, &preludeError{name: name, value: value}
 		}
+	}
+	if x.over() {
+		return 0, x.Err()
 	}
 	x.stage = stageOf(x.attempt.Kind)
 	x.entered = true

@@ -19,24 +19,24 @@ const (
 // wasiImports are the functions of preview 1 that do something. There are no
 // files and no sockets: descriptors 0 to 2 are all there is.
 var wasiImports = []hostImport{
-	{abi.WASIModule, "args_get", "ii", "i", anyStage, 0, "", argsGet},
-	{abi.WASIModule, "args_sizes_get", "ii", "i", anyStage, 0, "", argsSizesGet},
-	{abi.WASIModule, "environ_get", "ii", "i", anyStage, 0, "", environGet},
-	{abi.WASIModule, "environ_sizes_get", "ii", "i", anyStage, 0, "", environSizesGet},
-	{abi.WASIModule, "clock_res_get", "ii", "i", anyStage, 0, "", clockResGet},
-	{abi.WASIModule, "clock_time_get", "iIi", "i", anyStage, 0, "", clockTimeGet},
-	{abi.WASIModule, "random_get", "ii", "i", anyStage, 0, "", randomGet},
-	{abi.WASIModule, "fd_close", "i", "i", anyStage, 0, "", fdClose},
-	{abi.WASIModule, "fd_fdstat_get", "ii", "i", anyStage, 0, "", fdFdstatGet},
-	{abi.WASIModule, "fd_fdstat_set_flags", "ii", "i", anyStage, 0, "", fdFdstatSetFlags},
-	{abi.WASIModule, "fd_filestat_get", "ii", "i", anyStage, 0, "", fdFilestatGet},
-	{abi.WASIModule, "fd_read", "iiii", "i", anyStage, 0, "", fdRead},
-	{abi.WASIModule, "fd_write", "iiii", "i", anyStage, 0, "", fdWrite},
-	{abi.WASIModule, "fd_seek", "iIii", "i", anyStage, 0, "", noSeek},
-	{abi.WASIModule, "fd_tell", "ii", "i", anyStage, 0, "", noSeek},
-	{abi.WASIModule, "poll_oneoff", "iiii", "i", anyStage, 0, "", pollOneoff},
-	{abi.WASIModule, "sched_yield", "", "i", anyStage, 0, "", schedYield},
-	{abi.WASIModule, "proc_exit", "i", "", anyStage, 0, "", procExit},
+	{abi.WASIModule, "args_get", "ii", "i", anyStage, 0, argsGet},
+	{abi.WASIModule, "args_sizes_get", "ii", "i", anyStage, 0, argsSizesGet},
+	{abi.WASIModule, "environ_get", "ii", "i", anyStage, 0, environGet},
+	{abi.WASIModule, "environ_sizes_get", "ii", "i", anyStage, 0, environSizesGet},
+	{abi.WASIModule, "clock_res_get", "ii", "i", anyStage, 0, clockResGet},
+	{abi.WASIModule, "clock_time_get", "iIi", "i", anyStage, 0, clockTimeGet},
+	{abi.WASIModule, "random_get", "ii", "i", anyStage, 0, randomGet},
+	{abi.WASIModule, "fd_close", "i", "i", anyStage, 0, fdClose},
+	{abi.WASIModule, "fd_fdstat_get", "ii", "i", anyStage, 0, fdFdstatGet},
+	{abi.WASIModule, "fd_fdstat_set_flags", "ii", "i", anyStage, 0, fdFdstatSetFlags},
+	{abi.WASIModule, "fd_filestat_get", "ii", "i", anyStage, 0, fdFilestatGet},
+	{abi.WASIModule, "fd_read", "iiii", "i", anyStage, 0, fdRead},
+	{abi.WASIModule, "fd_write", "iiii", "i", anyStage, 0, fdWrite},
+	{abi.WASIModule, "fd_seek", "iIii", "i", anyStage, 0, noSeek},
+	{abi.WASIModule, "fd_tell", "ii", "i", anyStage, 0, noSeek},
+	{abi.WASIModule, "poll_oneoff", "iiii", "i", anyStage, 0, pollOneoff},
+	{abi.WASIModule, "sched_yield", "", "i", anyStage, 0, schedYield},
+	{abi.WASIModule, "proc_exit", "i", "", anyStage, 0, procExit},
 }
 
 // wasiAbsent are the rest of preview 1: linked, because libraries import them
@@ -55,10 +55,10 @@ func wasiAbsent() []hostImport {
 	noFunction := map[string]string{"fd_renumber": "ii", "proc_raise": "i"}
 	var list []hostImport
 	for name, params := range noFile {
-		list = append(list, hostImport{abi.WASIModule, name, params, "i", anyStage, 0, "", answerErrno(errnoBadF)})
+		list = append(list, hostImport{abi.WASIModule, name, params, "i", anyStage, 0, answerErrno(errnoBadF)})
 	}
 	for name, params := range noFunction {
-		list = append(list, hostImport{abi.WASIModule, name, params, "i", anyStage, 0, "", answerErrno(errnoNoSys)})
+		list = append(list, hostImport{abi.WASIModule, name, params, "i", anyStage, 0, answerErrno(errnoNoSys)})
 	}
 	return list
 }
