@@ -82,6 +82,32 @@ func TestThePowerIsThatOfTheDecimalNumber(t *testing.T) {
 	}
 }
 
+func TestTheCurveAtItsCap(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name      string
+		backoff   retry.Backoff
+		base, cap time.Duration
+		factor    float64
+		n         int
+		want      time.Duration
+	}{
+		{"linear, the last below its cap", retry.Linear, 5 * time.Second, 12 * time.Second, 2, 2, 10 * time.Second},
+		{"linear, the first above it", retry.Linear, 5 * time.Second, 12 * time.Second, 2, 3, 12 * time.Second},
+		{"linear, exactly the cap", retry.Linear, 5 * time.Second, 10 * time.Second, 2, 2, 10 * time.Second},
+		{"a power that is one more than any duration", retry.Exponential, 1 << 62, math.MaxInt64, 2, 2, math.MaxInt64},
+		{"a fractional one", retry.Exponential, 1 << 62, math.MaxInt64, 2.0000001, 2, math.MaxInt64},
+		{"a power just above the cap", retry.Exponential, 1_000_000_000, 2_000_000_000 - 1, 2, 2, 2_000_000_000 - 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			p := retry.Default()
+			p.Backoff, p.Base, p.Cap, p.Multiplier = c.backoff, c.base, c.cap, c.factor
+			require.Equal(t, c.want, p.RawDelay(c.n))
+		})
+	}
+}
+
 func TestAttemptsBelowOneCountAsTheFirst(t *testing.T) {
 	t.Parallel()
 	for _, b := range []retry.Backoff{retry.Exponential, retry.Linear, retry.Fixed} {
