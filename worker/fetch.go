@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"path"
+	"slices"
 	"sync"
 	"time"
 
@@ -82,10 +83,14 @@ func (p *pace) ahead(slots int, span time.Duration) int {
 	return int(float64(slots) * float64(span) / float64(max(p.mean, 10*time.Microsecond)))
 }
 
+// claimsAtOnce is how many claim calls are under way at most: while one waits
+// for the database, the jobs of the other run.
+const claimsAtOnce = 2
+
 // fetchLoop claims for as long as there is room, queue by queue in turn, and
 // waits for a wake-up or the poll interval when no queue has work.
 func (w *Worker) fetchLoop(ctx context.Context) {
-	f := fetcher{w: w, cursors: map[string]store.Cursor{}}
+	f := fetcher{w: w, cursors: map[string]store.Cursor{}, results: make(chan claimed)}
 	poll := time.NewTimer(0)
 	defer poll.Stop()
 	for ctx.Err() == nil {
@@ -94,11 +99,7 @@ func (w *Worker) fetchLoop(ctx context.Context) {
 		} else {
 			f.busy = merge(f.busy, queues, w.serves)
 		}
-		room := w.room()
-		if len(f.busy) > 0 && room > 0 {
-			f.claimNext(ctx, room)
-			continue
-		}
+		f.claimMore(ctx)
 		var free <-chan struct{}
 		if len(f.busy) > 0 { // work is there but no room
 			free = w.idle
@@ -107,10 +108,15 @@ func (w *Worker) fetchLoop(ctx context.Context) {
 		case <-ctx.Done():
 		case <-w.wakes.signal:
 		case <-free:
+		case c := <-f.results:
+			f.took(ctx, c)
 		case <-poll.C:
 			f.discover(ctx)
 			poll.Reset(w.fetch.PollInterval)
 		}
+	}
+	for f.underway > 0 { // a claim that was sent is waited for
+		f.took(ctx, <-f.results)
 	}
 }
 
@@ -128,13 +134,26 @@ func (w *Worker) room() int {
 	if waiting > 0 && waiting > target/2 {
 		return 0
 	}
-	return min(target-waiting, w.fetch.BatchSize)
+	return target - waiting
 }
 
+// fetcher claims; all of it belongs to the fetch loop's goroutine.
 type fetcher struct {
-	w       *Worker
-	busy    []string // queues that may have work, next first
-	cursors map[string]store.Cursor
+	w        *Worker
+	busy     []string // queues that may have work, next first
+	cursors  map[string]store.Cursor
+	results  chan claimed
+	underway int
+	asked    int // jobs that the calls under way may bring
+}
+
+// claimed is what a claim call brought.
+type claimed struct {
+	queue string
+	limit int
+	jobs  int
+	next  store.Cursor
+	err   error
 }
 
 // discover asks which queues have work at all.
@@ -160,40 +179,52 @@ func (w *Worker) serves(queue string) bool {
 
 func merge(busy, more []string, serves func(string) bool) []string {
 	for _, q := range more {
-		known := false
-		for _, b := range busy {
-			known = known || b == q
-		}
-		if !known && serves(q) {
+		if !slices.Contains(busy, q) && serves(q) {
 			busy = append(busy, q)
 		}
 	}
 	return busy
 }
 
-// claimNext claims for the queue whose turn it is. A queue that gave nothing
-// is asked again when something says that it has work.
-func (f *fetcher) claimNext(ctx context.Context, room int) {
-	w := f.w
-	queue := f.busy[0]
-	f.busy = f.busy[1:]
-	t, err := w.currentTenure(ctx)
-	if err != nil {
-		return
+// claimMore sends claims for the queues whose turn it is, as far as there is
+// room for what they may bring.
+func (f *fetcher) claimMore(ctx context.Context) {
+	for f.underway < claimsAtOnce && len(f.busy) > 0 {
+		limit := min(f.w.room()-f.asked, f.w.fetch.BatchSize)
+		if limit <= 0 {
+			return
+		}
+		t, err := f.w.currentTenure(ctx)
+		if err != nil {
+			return
+		}
+		queue := f.busy[0]
+		f.busy = append(f.busy[1:], queue)
+		f.underway++
+		f.asked += limit
+		after := f.cursors[queue]
+		go func() { f.results <- f.w.claim(ctx, t, queue, limit, after) }()
 	}
-	n, err := f.claim(ctx, t, queue, room)
-	if err != nil {
+}
+
+// took notes what a claim brought. A queue that gave nothing is asked again
+// when something says that it has work.
+func (f *fetcher) took(ctx context.Context, c claimed) {
+	f.underway--
+	f.asked -= c.limit
+	if c.err != nil {
 		if ctx.Err() == nil {
-			w.log.Warn("a claim failed", "queue", queue, "error", err)
+			f.w.log.Warn("a claim failed", "queue", c.queue, "error", c.err)
 			select { // the database has trouble: don't hammer it
 			case <-ctx.Done():
-			case <-time.After(w.fetch.PollInterval):
+			case <-time.After(f.w.fetch.PollInterval):
 			}
 		}
 		return
 	}
-	if n > 0 {
-		f.busy = append(f.busy, queue)
+	f.cursors[c.queue] = c.next
+	if c.jobs == 0 {
+		f.busy = slices.DeleteFunc(f.busy, func(q string) bool { return q == c.queue })
 	}
 }
 
@@ -217,31 +248,30 @@ func (w *Worker) currentTenure(ctx context.Context) (*tenure, error) {
 }
 
 // claim takes jobs of one queue into the backlog.
-func (f *fetcher) claim(ctx context.Context, t *tenure, queue string, limit int) (int, error) {
-	w := f.w
+func (w *Worker) claim(ctx context.Context, t *tenure, queue string, limit int, after store.Cursor) claimed {
+	out := claimed{queue: queue, limit: limit, next: after}
 	lease := store.NewID()
 	t.claimBegins(lease)
 	// A claim that was sent is waited for, even when the worker stops: its
 	// jobs are then given back, not left to the lease.
 	call, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
-	c, err := w.store.Claim(call, store.ClaimRequest{Shard: w.shard, Queue: queue, Worker: t.id, Lease: lease, Limit: limit, After: f.cursors[queue]})
-	if err != nil {
-		t.claimEnds(lease, nil)
-		return 0, err
+	c, err := w.store.Claim(call, store.ClaimRequest{Shard: w.shard, Queue: queue, Worker: t.id, Lease: lease, Limit: limit, After: after})
+	var jobs []*job
+	if err == nil {
+		jobs, err = w.jobsOf(call, t, queue, c)
 	}
-	f.cursors[queue] = c.Next
-	jobs, err := w.jobsOf(call, t, queue, c)
+	t.claimEnds(lease, jobs) // after an error the next heartbeat finds the lease and gives it back
 	if err != nil {
-		t.claimEnds(lease, nil) // the next heartbeat finds the lease and gives it back
-		return 0, err
+		out.err = err
+		return out
 	}
-	t.claimEnds(lease, jobs)
+	out.jobs, out.next = len(jobs), c.Next
 	w.stats.Claimed.Add(int64(len(jobs)))
 	if len(jobs) > 0 && !w.backlog.push(jobs) {
 		w.release(jobs)
 	}
-	return len(jobs), nil
+	return out
 }
 
 func (w *Worker) jobsOf(ctx context.Context, t *tenure, queue string, c store.Claim) ([]*job, error) {
