@@ -1,11 +1,9 @@
-package abi_test
+package abi
 
 import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/taskq-host/taskq-host/abi"
 )
 
 func TestTheImportListIsTheCapabilityList(t *testing.T) {
@@ -14,6 +12,6 @@ func TestTheImportListIsTheCapabilityList(t *testing.T) {
 		"http": "http", "http_body": "http", "kv_get": "kv", "kv_cas": "kv", "enqueue": "enqueue", "call": "enqueue", "secret": "secret",
 		"log": "", "step_put": "", "sleep": "", "signal": "", "https": "",
 	} {
-		require.Equal(t, want, abi.Capability(name), name)
+		require.Equal(t, want, Capability(name), name)
 	}
 }

@@ -1,4 +1,4 @@
-package abi_test
+package abi
 
 import (
 	"encoding/json"
@@ -8,51 +8,50 @@ import (
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
-	"github.com/taskq-host/taskq-host/abi"
 )
 
 func TestParseFailureReadsWhatAGuestMaySay(t *testing.T) {
 	t.Parallel()
-	f, err := abi.ParseFailure([]byte(`{"class":"stripe.CardDeclined","ancestors":["stripe.Error","Error"],"message":"declined",
+	f, err := ParseFailure([]byte(`{"class":"stripe.CardDeclined","ancestors":["stripe.Error","Error"],"message":"declined",
 		"permanent":true,"http":{"status":402,"headers":{"Retry-After":"30"}},"details":{"code":"x"},"stack":"at a",
 		"cause":{"class":"net.OpError","message":"refused"},"from_a_newer_sdk":1}`))
 	require.NoError(t, err)
-	require.Equal(t, &abi.Failure{
+	require.Equal(t, &Failure{
 		Class: "stripe.CardDeclined", Ancestors: []string{"stripe.Error", "Error"}, Message: "declined", Permanent: true,
-		HTTP:    &abi.HTTP{Status: 402, Headers: map[string]string{"Retry-After": "30"}},
+		HTTP:    &HTTP{Status: 402, Headers: map[string]string{"Retry-After": "30"}},
 		Details: json.RawMessage(`{"code":"x"}`), Stack: "at a",
-		Cause: &abi.Failure{Class: "net.OpError", Message: "refused"},
+		Cause: &Failure{Class: "net.OpError", Message: "refused"},
 	}, f)
 }
 
 func TestParseFailureNeverTakesTheHostsFields(t *testing.T) {
 	t.Parallel()
-	f, err := abi.ParseFailure([]byte(`{"class":"X","message":"m","origin":"host","exit_code":75,"trap":"t","timed_out":true,"pre_actor":true,"truncated":["a"]}`))
+	f, err := ParseFailure([]byte(`{"class":"X","message":"m","origin":"host","exit_code":75,"trap":"t","timed_out":true,"pre_actor":true,"truncated":["a"]}`))
 	require.NoError(t, err)
-	require.Equal(t, &abi.Failure{Class: "X", Message: "m"}, f)
+	require.Equal(t, &Failure{Class: "X", Message: "m"}, f)
 }
 
 func TestParseFailureKeepsReservedNamesAsTextOnly(t *testing.T) {
 	t.Parallel()
 	for _, class := range []string{"HostFault", "GuestOutOfFuel", "WorkerStopped", "AbiViolation", "LimitDenied", "ModuleInit"} {
-		f, err := abi.ParseFailure(fmt.Appendf(nil, `{"class":%q,"message":"m","ancestors":["A",%q,"A","AlwaysTerminal"]}`, class, class))
+		f, err := ParseFailure(fmt.Appendf(nil, `{"class":%q,"message":"m","ancestors":["A",%q,"A","AlwaysTerminal"]}`, class, class))
 		require.NoError(t, err)
-		require.Equal(t, abi.ClassGuestError, f.Class)
+		require.Equal(t, ClassGuestError, f.Class)
 		require.Equal(t, class+": m", f.Message)
 		require.Equal(t, []string{"A"}, f.Ancestors)
 	}
-	f, err := abi.ParseFailure([]byte(`{"class":"GuestError","message":"m"}`))
+	f, err := ParseFailure([]byte(`{"class":"GuestError","message":"m"}`))
 	require.NoError(t, err)
 	require.Equal(t, "m", f.Message, "its own name needs no prefix")
 }
 
 func TestParseFailureGivesTerminalClassesTheirAncestor(t *testing.T) {
 	t.Parallel()
-	for _, class := range []string{abi.ClassPayloadValidation, abi.ClassUnencodableValue} {
-		f, err := abi.ParseFailure(fmt.Appendf(nil, `{"class":%q}`, class))
+	for _, class := range []string{ClassPayloadValidation, ClassUnencodableValue} {
+		f, err := ParseFailure(fmt.Appendf(nil, `{"class":%q}`, class))
 		require.NoError(t, err)
 		require.Equal(t, class, f.Class)
-		require.Equal(t, []string{abi.ClassAlwaysTerminal}, f.Ancestors)
+		require.Equal(t, []string{ClassAlwaysTerminal}, f.Ancestors)
 	}
 }
 
@@ -65,7 +64,7 @@ func TestParseFailureRefusesNonsenseNamingTheField(t *testing.T) {
 		{`{"http":3}`, "http"}, {`{"http":{"status":"500"}}`, "http.status"}, {`{"http":{"status":1000}}`, "http.status"},
 		{`{"http":{"headers":{"a":["b"]}}}`, "http.headers"}, {`{"cause":3}`, "cause"}, {`{"cause":{"class":1}}`, "cause: class"},
 	} {
-		_, err := abi.ParseFailure([]byte(c.in))
+		_, err := ParseFailure([]byte(c.in))
 		require.ErrorContains(t, err, c.want, c.in)
 	}
 }
@@ -84,40 +83,40 @@ func TestParseFailureCutsAndSaysSo(t *testing.T) {
 		"details": map[string]string{"a": long}, "http": map[string]any{"headers": headers},
 	})
 	require.NoError(t, err)
-	f, err := abi.ParseFailure(raw)
+	f, err := ParseFailure(raw)
 	require.NoError(t, err)
 	require.ElementsMatch(t, []string{"class", "message", "stack", "ancestors", "details", "http.headers"}, f.Truncated)
-	require.Len(t, f.Ancestors, abi.MaxAncestors)
-	require.Len(t, f.HTTP.Headers, abi.MaxHeaders)
+	require.Len(t, f.Ancestors, MaxAncestors)
+	require.Len(t, f.HTTP.Headers, MaxHeaders)
 	require.Nil(t, f.Details)
-	require.LessOrEqual(t, len(f.Message), abi.MaxMessage)
+	require.LessOrEqual(t, len(f.Message), MaxMessage)
 	require.True(t, utf8.ValidString(f.Message))
 }
 
 func TestParseFailureStopsAtTooManyCauses(t *testing.T) {
 	t.Parallel()
 	raw := strings.Repeat(`{"class":"X","cause":`, 20) + `{"class":"last"}` + strings.Repeat("}", 20)
-	f, err := abi.ParseFailure([]byte(raw))
+	f, err := ParseFailure([]byte(raw))
 	require.NoError(t, err)
 	depth := 0
 	for f.Cause != nil {
 		f = f.Cause
 		depth++
 	}
-	require.Equal(t, abi.MaxCauses, depth)
+	require.Equal(t, MaxCauses, depth)
 	require.Equal(t, []string{"cause"}, f.Truncated)
 }
 
 func TestParseControlTakesExactlyOneThing(t *testing.T) {
 	t.Parallel()
-	c, err := abi.ParseControl([]byte(`{"retry_after_ms":5000,"consume_budget":false}`))
+	c, err := ParseControl([]byte(`{"retry_after_ms":5000,"consume_budget":false}`))
 	require.NoError(t, err)
 	require.EqualValues(t, 5000, *c.RetryAfterMS)
 	require.False(t, *c.ConsumeBudget)
-	c, err = abi.ParseControl([]byte(`{"fail":{"class":"X","message":"m"}}`))
+	c, err = ParseControl([]byte(`{"fail":{"class":"X","message":"m"}}`))
 	require.NoError(t, err)
 	require.Equal(t, "X", c.Fail.Class)
-	c, err = abi.ParseControl([]byte(`{"log":{"level":"warn","message":"m","fields":{"a":1,"b":"\u0000"}}}`))
+	c, err = ParseControl([]byte(`{"log":{"level":"warn","message":"m","fields":{"a":1,"b":"\u0000"}}}`))
 	require.NoError(t, err)
 	require.Equal(t, map[string]any{"a": json.Number("1"), "b": "\uFFFD"}, c.Log.Fields)
 	for _, bad := range []string{
@@ -125,28 +124,28 @@ func TestParseControlTakesExactlyOneThing(t *testing.T) {
 		`{"snooze_ms":1,"consume_budget":true}`, `{"snoose_ms":1}`, `{"fail":{"permanent":true,"retryable":true}}`,
 		`{"log":"x"}`, `{"log":{"level":"loud"}}`, `{"snooze_ms":1} trailing`,
 	} {
-		_, err := abi.ParseControl([]byte(bad))
+		_, err := ParseControl([]byte(bad))
 		require.Error(t, err, bad)
 	}
 }
 
 func TestMillisecondsSaturate(t *testing.T) {
 	t.Parallel()
-	require.EqualValues(t, 5_000_000, abi.Milliseconds(5))
-	require.Positive(t, abi.Milliseconds(1<<62))
-	require.Negative(t, abi.Milliseconds(-1<<62))
+	require.EqualValues(t, 5_000_000, Milliseconds(5))
+	require.Positive(t, Milliseconds(1<<62))
+	require.Negative(t, Milliseconds(-1<<62))
 }
 
 func FuzzParseFailure(f *testing.F) {
 	f.Add([]byte(`{"class":"X","ancestors":["Y"],"message":"m","http":{"status":500,"headers":{"a":"b"}},"details":[1e999],"cause":{"class":"HostFault"}}`))
 	f.Add([]byte(`{"class":"\ud800","message":"\u0000"}`))
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		got, err := abi.ParseFailure(raw)
+		got, err := ParseFailure(raw)
 		if err != nil {
 			return
 		}
 		for f := got; f != nil; f = f.Cause {
-			require.False(t, f.Class != abi.ClassGuestError && abi.Reserved(f.Class))
+			require.False(t, f.Class != ClassGuestError && Reserved(f.Class))
 			require.NotEmpty(t, f.Class)
 			for _, s := range append([]string{f.Class, f.Message, f.Stack}, f.Ancestors...) {
 				require.True(t, utf8.ValidString(s))
@@ -165,7 +164,7 @@ func FuzzParseControl(f *testing.F) {
 	f.Add([]byte(`{"snooze_ms":5000}`))
 	f.Add([]byte(`{"log":{"message":"m","fields":{"a":[1]}}}`))
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		c, err := abi.ParseControl(raw)
+		c, err := ParseControl(raw)
 		if err != nil {
 			return
 		}

@@ -49,6 +49,7 @@ const (
 // Kind says which entry an execution uses; it is meta.kind.
 type Kind string
 
+// Kinds of execution.
 const (
 	KindRun      Kind = "run"
 	KindClassify Kind = "classify"
@@ -61,6 +62,7 @@ const (
 // its work.
 type Code int32
 
+// Codes that imports answer.
 const (
 	CodeOK          Code = 0
 	CodeNotFound    Code = -1
@@ -78,6 +80,7 @@ const (
 // Level is the severity of a log line.
 type Level int32
 
+// Levels of log lines, from the least severe to the most.
 const (
 	LevelTrace Level = iota
 	LevelDebug

@@ -8,6 +8,7 @@ import (
 // Origin says who noticed a failure.
 type Origin string
 
+// Origins of failures.
 const (
 	OriginGuest Origin = "guest" // the guest said so itself
 	OriginTrap  Origin = "trap"  // the engine stopped it

@@ -1,4 +1,4 @@
-package abi_test
+package abi
 
 import (
 	"encoding/json"
@@ -7,7 +7,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
-	"github.com/taskq-host/taskq-host/abi"
 )
 
 func TestRepairReplacesWhatATextColumnRefuses(t *testing.T) {
@@ -21,22 +20,22 @@ func TestRepairReplacesWhatATextColumnRefuses(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			require.Equal(t, c.want, abi.Repair(c.in))
+			require.Equal(t, c.want, Repair(c.in))
 		})
 	}
 }
 
 func TestCutsEndOnRuneBoundaries(t *testing.T) {
 	t.Parallel()
-	got, cut := abi.Cut("aü", 2)
+	got, cut := Cut("aü", 2)
 	require.Equal(t, "a", got)
 	require.True(t, cut)
-	got, cut = abi.Cut("aü", 3)
+	got, cut = Cut("aü", 3)
 	require.Equal(t, "aü", got)
 	require.False(t, cut)
-	require.Equal(t, "b", abi.Tail("üb", 2))
-	require.Equal(t, "üb", abi.Tail("üb", 3))
-	got, cut = abi.Text("\xffa\xff", 3)
+	require.Equal(t, "b", Tail("üb", 2))
+	require.Equal(t, "üb", Tail("üb", 3))
+	got, cut = Text("\xffa\xff", 3)
 	require.Equal(t, "\uFFFD", got)
 	require.True(t, cut)
 }
@@ -60,7 +59,7 @@ func TestRepairJSONMakesWhatJsonbTakes(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			got, err := abi.RepairJSON([]byte(c.in))
+			got, err := RepairJSON([]byte(c.in))
 			require.NoError(t, err)
 			require.Equal(t, c.want, string(got))
 		})
@@ -69,11 +68,11 @@ func TestRepairJSONMakesWhatJsonbTakes(t *testing.T) {
 
 func TestRepairJSONRefusesWhatIsNoJSONOrTooDeep(t *testing.T) {
 	t.Parallel()
-	_, err := abi.RepairJSON([]byte(`{"a":`))
+	_, err := RepairJSON([]byte(`{"a":`))
 	require.Error(t, err)
-	_, err = abi.RepairJSON([]byte(strings.Repeat("[", 101) + strings.Repeat("]", 101)))
+	_, err = RepairJSON([]byte(strings.Repeat("[", 101) + strings.Repeat("]", 101)))
 	require.ErrorContains(t, err, "deeper")
-	_, err = abi.RepairJSON([]byte(strings.Repeat("[", 100) + strings.Repeat("]", 100)))
+	_, err = RepairJSON([]byte(strings.Repeat("[", 100) + strings.Repeat("]", 100)))
 	require.NoError(t, err)
 }
 
@@ -82,15 +81,15 @@ func FuzzText(f *testing.F) {
 	f.Add("grüße", 3)
 	f.Fuzz(func(t *testing.T, s string, n int) {
 		n &= 0xff
-		got, cut := abi.Text(s, n)
+		got, cut := Text(s, n)
 		require.LessOrEqual(t, len(got), n)
 		require.True(t, utf8.ValidString(got))
 		require.NotContains(t, got, "\x00")
 		if !cut {
-			require.Equal(t, abi.Repair(s), got)
+			require.Equal(t, Repair(s), got)
 		}
-		require.LessOrEqual(t, len(abi.Tail(s, n)), max(n, 0))
-		require.True(t, strings.HasSuffix(s, abi.Tail(s, n)))
+		require.LessOrEqual(t, len(Tail(s, n)), max(n, 0))
+		require.True(t, strings.HasSuffix(s, Tail(s, n)))
 	})
 }
 
@@ -99,13 +98,13 @@ func FuzzRepairJSON(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		got, err := abi.RepairJSON(raw)
+		got, err := RepairJSON(raw)
 		if err != nil {
 			return
 		}
 		require.True(t, json.Valid(got))
 		require.True(t, utf8.Valid(got))
-		again, err := abi.RepairJSON(got)
+		again, err := RepairJSON(got)
 		require.NoError(t, err)
 		require.Equal(t, string(got), string(again), "repairing twice changes nothing")
 		var v any

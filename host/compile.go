@@ -36,12 +36,12 @@ const CompileWorkerEnv = "TASKQ_COMPILE_WORKER"
 
 func (o CompileOptions) withDefaults() (CompileOptions, error) {
 	if o.Timeout < 0 || o.AddressSpace < 0 || o.Concurrency < 0 {
-		return o, errors.New("Compile: Timeout, AddressSpace and Concurrency must not be negative")
+		return o, errors.New("the Timeout, AddressSpace and Concurrency of Compile must not be negative")
 	}
 	if len(o.Command) == 0 && !o.InProcess {
 		self, err := os.Executable()
 		if err != nil {
-			return o, fmt.Errorf("Compile.Command: find this program: %w", err)
+			return o, fmt.Errorf("find this program, for Compile.Command: %w", err)
 		}
 		o.Command = []string{self, "compile-worker"}
 	}

@@ -84,7 +84,7 @@ func (l Limits) check() error {
 		{"LogPerSec", int64(l.LogPerSec)}, {"Stdio", int64(l.Stdio)}, {"HostCalls", l.HostCalls},
 	} {
 		if f.value < 0 {
-			return fmt.Errorf("Limits.%s is negative", f.name)
+			return fmt.Errorf("the limit %s is negative", f.name)
 		}
 	}
 	return nil
@@ -158,7 +158,7 @@ func New(o Options) (*Engine, error) {
 		o.Modules = defaultModules
 	}
 	if e.modules, err = lru.New[string, *Module](o.Modules); err != nil {
-		return nil, fmt.Errorf("host options: Modules: %w", err)
+		return nil, fmt.Errorf("host options: the number of Modules: %w", err)
 	}
 	if err := e.open(); err != nil {
 		return nil, err

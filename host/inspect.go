@@ -27,7 +27,7 @@ const (
 )
 
 // Refusal is why a module isn't accepted, in a sentence for who uploaded it.
-type Refusal struct {
+type Refusal struct { //nolint:errname // a refusal is what it is called everywhere
 	Rule    string // stable; one of package scan's or of this package
 	Message string
 }

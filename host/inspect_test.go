@@ -108,9 +108,9 @@ func TestTheReportSaysWhatAModuleIs(t *testing.T) {
 func TestOptionsAreCheckedByName(t *testing.T) {
 	t.Parallel()
 	for want, o := range map[string]host.Options{
-		"Limits.Memory": {Limits: host.Limits{Memory: -1}},
-		"Modules":       {Modules: -1},
-		"Timeout":       {Compile: host.CompileOptions{Timeout: -1}},
+		"Memory":  {Limits: host.Limits{Memory: -1}},
+		"Modules": {Modules: -1},
+		"Timeout": {Compile: host.CompileOptions{Timeout: -1}},
 	} {
 		_, err := host.New(o)
 		require.ErrorContains(t, err, want)

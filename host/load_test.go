@@ -171,15 +171,17 @@ func TestALoadThatNobodyWaitsForEndsForItsCaller(t *testing.T) {
 func TestAnEvictedModuleRunsWhileItIsHeldAndIsFreedAfter(t *testing.T) {
 	t.Parallel()
 	e := newEngine(t, host.Options{Modules: 1})
-	m := load(t, e, "echo")
-	digest := m.Report().Digest
-	load(t, e, "noop")
-	_, ok := e.Cached(digest)
-	require.False(t, ok, "the newer one took its place")
-	require.Equal(t, host.Succeeded, m.Run(context.Background(), host.Attempt{Input: []byte("1")}).Kind)
-	require.Zero(t, e.Freed())
-	runtime.KeepAlive(m)
-	m = nil
+	evict := func() {
+		m := load(t, e, "echo")
+		load(t, e, "noop")
+		_, ok := e.Cached(m.Report().Digest)
+		require.False(t, ok, "the newer one took its place")
+		runtime.GC()
+		require.Equal(t, host.Succeeded, m.Run(context.Background(), host.Attempt{Input: []byte("1")}).Kind)
+		require.Zero(t, e.Freed())
+		runtime.KeepAlive(m)
+	}
+	evict()
 	require.Eventually(t, func() bool {
 		runtime.GC()
 		return e.Freed() == 1

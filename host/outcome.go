@@ -10,17 +10,17 @@ import (
 type OutcomeKind int
 
 const (
-	// Succeeded: Result holds what was pushed; nil means nothing was pushed.
+	// Succeeded means that Result holds what was pushed; nil if nothing was.
 	Succeeded OutcomeKind = iota + 1
-	// Failed: Failure is set.
+	// Failed means that Failure is set.
 	Failed
-	// Snoozed: the guest wants to run again after Delay; the attempt is given back.
+	// Snoozed means that the guest wants to run again after Delay; the attempt is given back.
 	Snoozed
-	// RetryAfter: the guest wants a retry after Delay; the attempt is spent
-	// if ConsumeBudget is set.
+	// RetryAfter means that the guest wants a retry after Delay; the attempt
+	// is spent if ConsumeBudget is set.
 	RetryAfter
-	// Stopped: the caller's context ended, for the reason in Cause; the guest
-	// runs no more. What it means is the caller's to decide.
+	// Stopped means that the caller's context ended, for the reason in Cause;
+	// the guest runs no more. What it means is the caller's to decide.
 	Stopped
 )
 

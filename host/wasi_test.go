@@ -31,8 +31,8 @@ func newGuest(t *testing.T, mode abi.Mode, a Attempt) *guest {
 	return &guest{execution: x, mem: wazerotest.NewMemory(4 * wazerotest.PageSize)}
 }
 
-// calls calls an import and gives what it answered.
-func (g *guest) calls(name string, args ...uint64) uint64 {
+// ask calls an import and gives what it answered.
+func (g *guest) ask(name string, args ...uint64) uint64 {
 	h := offered[abi.WASIModule][name]
 	stack := append(args, 0)
 	g.enter(name)
@@ -59,13 +59,13 @@ func (g *guest) u64(at uint32) uint64 { v, _ := g.mem.ReadUint64Le(at); return v
 func TestClocks(t *testing.T) {
 	t.Parallel()
 	g := newGuest(t, abi.Reactor, Attempt{})
-	require.EqualValues(t, errnoSuccess, g.calls("clock_time_get", clockRealtime, 0, 8))
+	require.EqualValues(t, errnoSuccess, g.ask("clock_time_get", clockRealtime, 0, 8))
 	require.EqualValues(t, fixedNow.UnixNano(), g.u64(8))
-	require.EqualValues(t, errnoSuccess, g.calls("clock_time_get", clockMonotonic, 0, 8))
+	require.EqualValues(t, errnoSuccess, g.ask("clock_time_get", clockMonotonic, 0, 8))
 	require.EqualValues(t, time.Second+1, g.u64(8))
-	require.EqualValues(t, errnoInval, g.calls("clock_time_get", 2, 0, 8))
-	require.EqualValues(t, errnoInval, g.calls("clock_res_get", 9, 8))
-	require.EqualValues(t, errnoSuccess, g.calls("clock_res_get", clockMonotonic, 8))
+	require.EqualValues(t, errnoInval, g.ask("clock_time_get", 2, 0, 8))
+	require.EqualValues(t, errnoInval, g.ask("clock_res_get", 9, 8))
+	require.EqualValues(t, errnoSuccess, g.ask("clock_res_get", clockMonotonic, 8))
 	require.EqualValues(t, 1000, g.u64(8))
 }
 
@@ -73,24 +73,24 @@ func TestDescriptorsAreStdioAndNothingElse(t *testing.T) {
 	t.Parallel()
 	g := newGuest(t, abi.Command, Attempt{Input: []byte("in")})
 	for fd := uint64(0); fd < 3; fd++ {
-		require.EqualValues(t, errnoSuccess, g.calls("fd_fdstat_get", fd, 64))
-		require.EqualValues(t, errnoSuccess, g.calls("fd_filestat_get", fd, 128))
-		require.EqualValues(t, errnoSuccess, g.calls("fd_fdstat_set_flags", fd, 0))
-		require.EqualValues(t, errnoSPipe, g.calls("fd_seek", fd, 0, 0, 8))
-		require.EqualValues(t, errnoSuccess, g.calls("fd_close", fd))
+		require.EqualValues(t, errnoSuccess, g.ask("fd_fdstat_get", fd, 64))
+		require.EqualValues(t, errnoSuccess, g.ask("fd_filestat_get", fd, 128))
+		require.EqualValues(t, errnoSuccess, g.ask("fd_fdstat_set_flags", fd, 0))
+		require.EqualValues(t, errnoSPipe, g.ask("fd_seek", fd, 0, 0, 8))
+		require.EqualValues(t, errnoSuccess, g.ask("fd_close", fd))
 	}
 	for _, fd := range []uint64{3, 1 << 31, 0xffffffff} {
 		for _, name := range []string{"fd_fdstat_get", "fd_filestat_get", "fd_prestat_get"} {
-			require.EqualValues(t, errnoBadF, g.calls(name, fd, 64), name)
+			require.EqualValues(t, errnoBadF, g.ask(name, fd, 64), name)
 		}
-		require.EqualValues(t, errnoBadF, g.calls("fd_close", fd))
-		require.EqualValues(t, errnoBadF, g.calls("fd_write", fd, 0, 0, 0))
+		require.EqualValues(t, errnoBadF, g.ask("fd_close", fd))
+		require.EqualValues(t, errnoBadF, g.ask("fd_write", fd, 0, 0, 0))
 	}
-	require.EqualValues(t, errnoBadF, g.calls("fd_write", stdinFD, 0, 0, 0))
-	require.EqualValues(t, errnoBadF, g.calls("fd_read", stdoutFD, 0, 0, 0))
-	require.EqualValues(t, errnoBadF, g.calls("path_open", 3, 0, 0, 0, 0, 0, 0, 0, 0))
-	require.EqualValues(t, errnoBadF, g.calls("sock_accept", 3, 0, 0))
-	require.EqualValues(t, errnoNoSys, g.calls("proc_raise", 9))
+	require.EqualValues(t, errnoBadF, g.ask("fd_write", stdinFD, 0, 0, 0))
+	require.EqualValues(t, errnoBadF, g.ask("fd_read", stdoutFD, 0, 0, 0))
+	require.EqualValues(t, errnoBadF, g.ask("path_open", 3, 0, 0, 0, 0, 0, 0, 0, 0))
+	require.EqualValues(t, errnoBadF, g.ask("sock_accept", 3, 0, 0))
+	require.EqualValues(t, errnoNoSys, g.ask("proc_raise", 9))
 }
 
 // vectorsAt lays out an iovec list at address 0.
@@ -105,17 +105,17 @@ func TestReadsAndWritesMoveTheirVectorsInOrder(t *testing.T) {
 	t.Parallel()
 	g := newGuest(t, abi.Command, Attempt{Input: []byte("abcdefgh")})
 	g.vectorsAt([2]uint32{1000, 3}, [2]uint32{2000, 0}, [2]uint32{3000, 4})
-	require.EqualValues(t, errnoSuccess, g.calls("fd_read", stdinFD, 0, 3, 512))
+	require.EqualValues(t, errnoSuccess, g.ask("fd_read", stdinFD, 0, 3, 512))
 	require.EqualValues(t, 7, g.u32(512))
 	first, _ := g.mem.Read(1000, 3)
 	second, _ := g.mem.Read(3000, 4)
 	require.Equal(t, "abcdefg", string(first)+string(second))
-	require.EqualValues(t, errnoSuccess, g.calls("fd_write", stdoutFD, 0, 3, 512))
+	require.EqualValues(t, errnoSuccess, g.ask("fd_write", stdoutFD, 0, 3, 512))
 	require.EqualValues(t, 7, g.u32(512))
 	require.Equal(t, "abcdefg", string(g.collected))
-	require.EqualValues(t, errnoSuccess, g.calls("fd_read", stdinFD, 0, 3, 512))
+	require.EqualValues(t, errnoSuccess, g.ask("fd_read", stdinFD, 0, 3, 512))
 	require.EqualValues(t, 1, g.u32(512))
-	require.EqualValues(t, errnoSuccess, g.calls("fd_read", stdinFD, 0, 3, 512))
+	require.EqualValues(t, errnoSuccess, g.ask("fd_read", stdinFD, 0, 3, 512))
 	require.Zero(t, g.u32(512), "the end of the payload")
 }
 
@@ -123,7 +123,7 @@ func TestAReactorsStdinIsAtItsEnd(t *testing.T) {
 	t.Parallel()
 	g := newGuest(t, abi.Reactor, Attempt{Input: []byte("secret")})
 	g.vectorsAt([2]uint32{1000, 3})
-	require.EqualValues(t, errnoSuccess, g.calls("fd_read", stdinFD, 0, 1, 512))
+	require.EqualValues(t, errnoSuccess, g.ask("fd_read", stdinFD, 0, 1, 512))
 	require.Zero(t, g.u32(512))
 }
 
@@ -136,10 +136,10 @@ func TestAHugeWriteIsAPartialOne(t *testing.T) {
 		pieces[i] = [2]uint32{0, 2 << 20} // the whole memory, again and again
 	}
 	g.vectorsAt(pieces...)
-	require.EqualValues(t, errnoSuccess, g.calls("fd_write", stderrFD, 0, maxVectors, 512))
+	require.EqualValues(t, errnoSuccess, g.ask("fd_write", stderrFD, 0, maxVectors, 512))
 	require.EqualValues(t, maxTransfer, g.u32(512))
-	require.EqualValues(t, errnoInval, g.calls("fd_write", stderrFD, 0, maxVectors+1, 512))
-	u := unwound(t, func() { g.calls("fd_write", stderrFD, 0, 1, 2<<20-3) })
+	require.EqualValues(t, errnoInval, g.ask("fd_write", stderrFD, 0, maxVectors+1, 512))
+	u := unwound(t, func() { g.ask("fd_write", stderrFD, 0, 1, 2<<20-3) })
 	require.Equal(t, unwindViolation, u.kind)
 }
 
@@ -164,7 +164,7 @@ func TestPollGivesTheEventsThatAreDue(t *testing.T) {
 	g := newGuest(t, abi.Command, Attempt{Input: []byte("abc")})
 	g.clockSubscription(0, clockMonotonic, uint64(time.Millisecond), 0)
 	g.clockSubscription(1, clockMonotonic, uint64(time.Hour), 0)
-	require.EqualValues(t, errnoSuccess, g.calls("poll_oneoff", 4096, 8192, 2, 512))
+	require.EqualValues(t, errnoSuccess, g.ask("poll_oneoff", 4096, 8192, 2, 512))
 	require.EqualValues(t, 1, g.u32(512), "the hour hasn't passed")
 	require.EqualValues(t, 100, g.u64(8192))
 
@@ -172,7 +172,7 @@ func TestPollGivesTheEventsThatAreDue(t *testing.T) {
 	g.subscribeAt(3, eventFDWrite, 103, func(at uint32) { g.mem.WriteUint32Le(at, 7) })
 	g.clockSubscription(4, clockRealtime, uint64(fixedNow.UnixNano())-5, clockAbsolute)
 	g.clockSubscription(5, 77, 1, 0)
-	require.EqualValues(t, errnoSuccess, g.calls("poll_oneoff", 4096, 8192, 6, 512))
+	require.EqualValues(t, errnoSuccess, g.ask("poll_oneoff", 4096, 8192, 6, 512))
 	type event struct{ userdata, errno, bytes uint64 }
 	var events []event
 	for i := range g.u32(512) {
@@ -189,7 +189,7 @@ func TestPollOverlappingItsOwnListIsNoHarm(t *testing.T) {
 	g := newGuest(t, abi.Command, Attempt{})
 	g.clockSubscription(0, clockMonotonic, 0, 0)
 	g.clockSubscription(1, clockMonotonic, 0, 0)
-	require.EqualValues(t, errnoSuccess, g.calls("poll_oneoff", 4096, 4096, 2, 4096))
+	require.EqualValues(t, errnoSuccess, g.ask("poll_oneoff", 4096, 4096, 2, 4096))
 	require.EqualValues(t, 2, g.u32(4096))
 }
 
@@ -198,8 +198,8 @@ func TestASleepEndsWithTheAttempt(t *testing.T) {
 	g := newGuest(t, abi.Reactor, Attempt{})
 	g.clockSubscription(0, clockMonotonic, 1<<63, 0)
 	time.AfterFunc(5*time.Millisecond, func() { g.end(stopped, ErrCancelled) })
-	require.Equal(t, unwindEnded, unwound(t, func() { g.calls("poll_oneoff", 4096, 8192, 1, 512) }).kind)
-	require.Equal(t, unwindEnded, unwound(t, func() { g.calls("sched_yield") }).kind, "no import works after the end")
+	require.Equal(t, unwindEnded, unwound(t, func() { g.ask("poll_oneoff", 4096, 8192, 1, 512) }).kind)
+	require.Equal(t, unwindEnded, unwound(t, func() { g.ask("sched_yield") }).kind, "no import works after the end")
 }
 
 func TestAClassifiersSleepMovesItsClockAndNothingElse(t *testing.T) {
@@ -207,7 +207,7 @@ func TestAClassifiersSleepMovesItsClockAndNothingElse(t *testing.T) {
 	g := newGuest(t, abi.Reactor, Attempt{Kind: abi.KindClassify})
 	for range 3 { // longer than any clock holds, together
 		g.clockSubscription(0, clockMonotonic, 1<<63-1, 0)
-		require.EqualValues(t, errnoSuccess, g.calls("poll_oneoff", 4096, 8192, 1, 512))
+		require.EqualValues(t, errnoSuccess, g.ask("poll_oneoff", 4096, 8192, 1, 512))
 		require.EqualValues(t, 1, g.u32(512))
 	}
 	require.Positive(t, g.clock.monotonic())
@@ -216,7 +216,7 @@ func TestAClassifiersSleepMovesItsClockAndNothingElse(t *testing.T) {
 func TestRandomComesFromTheEngine(t *testing.T) {
 	t.Parallel()
 	g := newGuest(t, abi.Reactor, Attempt{})
-	require.EqualValues(t, errnoSuccess, g.calls("random_get", 16, 4))
+	require.EqualValues(t, errnoSuccess, g.ask("random_get", 16, 4))
 	p, _ := g.mem.Read(16, 5)
 	require.Equal(t, "rrrr\x00", string(p))
 }
