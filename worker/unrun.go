@@ -43,7 +43,7 @@ func (a *attempted) dead(status store.Status, reason retry.DeadReason, class, me
 // there is no attempt row, and the job is due again at once; unless its budget
 // is gone.
 func (w *Worker) interrupted(a *attempted) *store.Ending {
-	if d := retry.Interrupt(a.policy.Retry, a.Attempt); !d.Retry {
+	if d := retry.Interrupt(withKind(a.policy.Retry, a.lifted()), a.Attempt); !d.Retry {
 		e := a.dead(store.Crashed, d.Reason, abi.ClassWorkerStopped, "the worker stopped while the job ran, and no attempt is left")
 		e.Ended, e.Attempt.Outcome, e.Attempt.PreActor = a.ended.Sub(a.claimed), store.AttemptCrashed, false
 		return e
@@ -70,7 +70,7 @@ func (w *Worker) crashed(c *config.Config, now time.Time, o *store.Orphan) store
 		w.log.Warn("an actor's own policy can't be had: the configuration's decides", "tenant", o.TenantName, "job", o.ID, "actor", o.Actor, "error", err)
 	}
 	policy := w.resolve(&o.Claimed, o.TenantName, o.Queue, says)
-	d := retry.Reclaim(policy.Retry, c.Host.RetrySettings(), o.ID, o.Attempt)
+	d := retry.Reclaim(withKind(policy.Retry, retry.Kind(o.Extra.Lifted)), c.Host.RetrySettings(), o.ID, o.Attempt)
 	message := "the worker that ran it is gone"
 	e := store.Ending{
 		Lease: o.Lease, Index: o.Index, ErrorClass: abi.ClassWorkerCrashed, Message: message, DecidedBy: "policy",
@@ -91,6 +91,15 @@ func (w *Worker) crashed(c *config.Config, now time.Time, o *store.Orphan) store
 	extra.Previous = &store.PreviousFailure{Class: abi.ClassWorkerCrashed, Message: message}
 	e.Extra = &extra
 	return e
+}
+
+// withKind is the policy under the kind that the last decision lifted it to:
+// a job that a classifier keeps alive as indefinite isn't ended by a crash.
+func withKind(p retry.Policy, lifted retry.Kind) retry.Policy {
+	if lifted != "" {
+		p.Kind = lifted
+	}
+	return p
 }
 
 // policySnapshot is the policy as the attempt's row keeps it.
