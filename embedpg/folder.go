@@ -25,15 +25,15 @@ func openFolder(path string) (*folder, error) {
 	}
 	// The kernel tells the working folder of a process without symbolic
 	// links, and that is how our own postgres is recognised.
-	real, err := filepath.EvalSymlinks(path)
+	resolved, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		return nil, folderProblem(path, err)
 	}
-	root, err := os.OpenRoot(real)
+	root, err := os.OpenRoot(resolved)
 	if err != nil {
 		return nil, folderProblem(path, err)
 	}
-	return &folder{path: real, root: root}, nil
+	return &folder{path: resolved, root: root}, nil
 }
 
 // makeDirs makes the folder and its missing parents. Those that root makes

@@ -12,6 +12,7 @@ import (
 // CancelResult says what a cancel found.
 type CancelResult string
 
+// What a cancel can find.
 const (
 	CancelDone      CancelResult = "cancelled" // it was queued and has ended
 	CancelRequested CancelResult = "requested" // it runs; its end will be cancelled

@@ -6,6 +6,7 @@ import "fmt"
 // finished.status; the others are derived from where the job's row is.
 type Status int16
 
+// The states, in the order of a job's life.
 const (
 	Pending   Status = 1
 	Scheduled Status = 2
@@ -57,6 +58,7 @@ func ParseStatus(name string) (Status, error) {
 // ScheduleReason says why a job waits for its time.
 type ScheduleReason int16
 
+// Why a job can be scheduled.
 const (
 	ReasonDelay      ScheduleReason = 1 // the enqueue said so
 	ReasonRetry      ScheduleReason = 2
@@ -74,6 +76,7 @@ func (r ScheduleReason) String() string { return scheduleReasons[r] }
 // AttemptOutcome is how an attempt that has a row of its own ended.
 type AttemptOutcome int16
 
+// How an attempt can end.
 const (
 	AttemptFailed     AttemptOutcome = 1
 	AttemptSnoozed    AttemptOutcome = 2

@@ -26,10 +26,7 @@ func (w *Worker) resolve(j *store.Claimed, tenant, queue string, says config.Pat
 // enqueuePatch reads what the enqueue overrode; it was checked at the door.
 func enqueuePatch(o *store.JobOptions) (config.Patch, bool) {
 	var p config.Patch
-	said := false
-	if len(o.Retry) > 0 && json.Unmarshal(o.Retry, &p.Retry) == nil {
-		said = true
-	}
+	said := len(o.Retry) > 0 && json.Unmarshal(o.Retry, &p.Retry) == nil
 	if o.StartToCloseMS > 0 {
 		d := time.Duration(o.StartToCloseMS) * time.Millisecond
 		p.StartToClose = &d

@@ -71,10 +71,10 @@ func setup(t *testing.T, yaml string) *bundle {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	t.Cleanup(cancel)
 	dsn := pgtest.New(t, "worker", migrate)
-	return open(t, ctx, dsn, yaml)
+	return open(ctx, t, dsn, yaml)
 }
 
-func open(t *testing.T, ctx context.Context, dsn, yaml string) *bundle {
+func open(ctx context.Context, t *testing.T, dsn, yaml string) *bundle {
 	t.Helper()
 	s, err := store.Open(ctx, store.Options{URL: dsn})
 	require.NoError(t, err)

@@ -14,7 +14,7 @@ func freeBytes(dir string) int64 {
 	if err := syscall.Statfs(dir, &st); err != nil {
 		return 0
 	}
-	return int64(st.Bavail) * int64(st.Bsize)
+	return int64(st.Bavail) * int64(st.Bsize) //nolint:unconvert // int64 on Linux, uint32 on macOS
 }
 
 func owned(fi fs.FileInfo) bool {

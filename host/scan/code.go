@@ -244,18 +244,18 @@ func (s *scanner) checkSpace(in *Instr) {
 		as = vectorForms[in.Op&0xff]
 	}
 	tables := len(s.m.Tables)
-	switch {
-	case as == formTable:
+	switch as {
+	case formTable:
 		s.checkIndex(in.Args, "table", in.A, tables)
-	case as == formTableCopy:
+	case formTableCopy:
 		s.checkIndex(in.Args, "table", in.A, tables)
 		s.checkIndex(in.Args, "table", in.B, tables)
-	case as == formTableInit:
+	case formTableInit:
 		s.checkIndex(in.Args, "element segment", in.A, len(s.elemTypes))
 		s.checkIndex(in.Args, "table", in.B, tables)
-	case as == formElem:
+	case formElem:
 		s.checkIndex(in.Args, "element segment", in.A, len(s.elemTypes))
-	case as == formData, as == formMemoryInit:
+	case formData, formMemoryInit:
 		if !s.hasDataCount {
 			s.failAt(in.Offset, RuleInconsistent, "it uses data segments, which takes a data count section before the code")
 		}
