@@ -132,7 +132,7 @@ func freeBytes(dir string) (int64, error) {
 	if err := syscall.Statfs(dir, &st); err != nil {
 		return 0, err
 	}
-	return int64(st.Bavail) * int64(st.Bsize) //nolint:unconvert // int64 on Linux, uint32 on macOS, nil
+	return int64(st.Bavail) * int64(st.Bsize), nil //nolint:unconvert // int64 on Linux, uint32 on macOS
 }
 
 // fullText recognises a full disk in what initdb or postgres said.
