@@ -133,12 +133,9 @@ func random(x *execution, mem api.Memory, stack []uint64) {
 // fillRandom fills in pieces, so that a guest that wants 64 MiB of it is
 // stopped in between.
 func (x *execution) fillRandom(p []byte) {
-	const piece = 64 << 10
 	for len(p) > 0 {
-		if x.over() {
-			x.unwind(unwind{kind: unwindEnded})
-		}
-		n := min(len(p), piece)
+		x.stopIfOver()
+		n := min(len(p), pieceSize)
 		if err := x.clock.fill(p[:n]); err != nil {
 			panic(fmt.Errorf("random bytes: %w", err))
 		}

@@ -97,7 +97,6 @@ func (e *Engine) compileOutside(ctx context.Context, code []byte) error {
 	defer cancel()
 	worker := exec.CommandContext(timed, e.compile.Command[0], e.compile.Command[1:]...)
 	worker.Env = []string{CompileWorkerEnv + "=1", "GOTRACEBACK=none"}
-	worker.Dir = os.TempDir()
 	worker.Stdin = io.MultiReader(bytes.NewReader(append(request, '\n')), bytes.NewReader(code))
 	var stdout, stderr boundedBuffer
 	worker.Stdout, worker.Stderr = &stdout, &stderr

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -173,6 +174,9 @@ func (e *Engine) open() (err error) {
 			return fmt.Errorf("make a cache directory: %w", err)
 		}
 		e.ownsCache = true
+	}
+	if e.cacheDir, err = filepath.Abs(e.cacheDir); err != nil { // the worker may have another directory
+		return fmt.Errorf("find the cache directory: %w", err)
 	}
 	ctx := context.Background()
 	defer func() {

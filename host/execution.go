@@ -85,13 +85,18 @@ func (x *execution) command() bool { return x.module.report.Mode == abi.Command 
 // enter is the beginning of every host call: a guest whose attempt is over
 // gets no further than here.
 func (x *execution) enter(name string) {
-	if x.over() {
-		x.unwind(unwind{kind: unwindEnded})
-	}
+	x.stopIfOver()
 	x.calling = name
 	x.calls++
 	if x.calls > x.limits.HostCalls {
 		x.unwind(unwind{kind: unwindHostCalls})
+	}
+}
+
+// stopIfOver unwinds a guest whose attempt has timed out or was stopped.
+func (x *execution) stopIfOver() {
+	if x.over() {
+		x.unwind(unwind{kind: unwindEnded})
 	}
 }
 

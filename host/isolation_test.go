@@ -73,7 +73,7 @@ func TestHostileGuestsDontHoldUpOthers(t *testing.T) {
 	good := load(t, e, "echo")
 	ctx, cancel := context.WithCancelCause(context.Background())
 	var group sync.WaitGroup
-	for _, name := range []string{"loop", "recursion-without-loop", "call-flood", "sleep", "result-flood", "log-flood", "memory-bomb"} {
+	for _, name := range []string{"loop", "recursion-without-loop", "call-flood", "sleep", "result-flood", "log-flood", "line-flood", "memory-bomb"} {
 		m := load(t, e, name)
 		group.Go(func() {
 			for ctx.Err() == nil {
@@ -99,10 +99,11 @@ func TestHostileGuestsDontHoldUpOthers(t *testing.T) {
 func TestAGuestStopsSoonAfterItsDeadline(t *testing.T) {
 	t.Parallel()
 	e := newEngine(t, host.Options{})
-	for _, name := range []string{"loop", "recursion-without-loop", "call-flood", "sleep", "start-loop"} {
+	for _, name := range []string{"loop", "recursion-without-loop", "call-flood", "line-flood", "sleep", "start-loop"} {
 		out := load(t, e, name).Run(context.Background(), host.Attempt{Timeout: 50 * time.Millisecond})
 		require.Equal(t, abi.ClassTimeout, out.Failure.Class, name)
 		require.GreaterOrEqual(t, out.Usage.Duration, 50*time.Millisecond, name)
 		require.Less(t, out.Usage.Duration, 2*time.Second, name)
+		t.Logf("%s stopped %v after its deadline", name, out.Usage.Duration-50*time.Millisecond)
 	}
 }

@@ -159,6 +159,25 @@ func TestManyWhoLoadTheSameModuleShareOneCompilation(t *testing.T) {
 	require.Same(t, modules[0], cached)
 }
 
+func TestNoMoreWorkersRunAtOnceThanAllowed(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	script := "mkdir lock || touch overlap; sleep 0.05; rmdir lock; exit 1"
+	e := newEngine(t, host.Options{Compile: host.CompileOptions{Command: []string{"sh", "-c", "cd " + dir + " && " + script}, Concurrency: 1}})
+	var group sync.WaitGroup
+	for _, name := range []string{"echo", "noop", "meta", "log"} {
+		wasm := fixture(t, name)
+		group.Go(func() {
+			if _, err := e.Load(context.Background(), wasm); err == nil {
+				t.Error("a worker that fails compiled something")
+			}
+		})
+	}
+	group.Wait()
+	_, err := os.Stat(filepath.Join(dir, "overlap"))
+	require.ErrorIs(t, err, fs.ErrNotExist)
+}
+
 func TestALoadThatNobodyWaitsForEndsForItsCaller(t *testing.T) {
 	t.Parallel()
 	e := newEngine(t, host.Options{Compile: host.CompileOptions{Command: []string{"sleep", "60"}, Timeout: 200 * time.Millisecond}})

@@ -21,6 +21,9 @@ const (
 	// maxTransfer is how much one read or write moves at most. What is longer
 	// is a partial one, which every caller of write has to expect.
 	maxTransfer = 1 << 20
+	// pieceSize is how much is moved between two looks at the attempt's end: a
+	// piece may be 32,000 lines.
+	pieceSize = 64 << 10
 )
 
 // putStrings writes the guest's arguments or environment as preview 1 lays them
@@ -174,7 +177,7 @@ func noSeek(_ *execution, _ api.Memory, stack []uint64) {
 	}
 }
 
-// vectors calls with for each piece of an iovec list until it has moved
+// vectors calls with for the pieces of an iovec list until it has moved
 // maxTransfer bytes or with wants no more; it gives what was moved.
 func (x *execution) vectors(mem api.Memory, list, count uint64, with func(p []byte) int) (moved int, errno uint64) {
 	n := uint32(count)
@@ -184,12 +187,18 @@ func (x *execution) vectors(mem api.Memory, list, count uint64, with func(p []by
 	iovs := x.read(mem, list, uint64(n)*8)
 	for i := range int(n) {
 		p := x.read(mem, uint64(le.Uint32(iovs[8*i:])), uint64(le.Uint32(iovs[8*i+4:])))
-		if room := maxTransfer - moved; len(p) > room {
-			p = p[:room]
+		p = p[:min(len(p), maxTransfer-moved)]
+		for len(p) > 0 {
+			x.stopIfOver()
+			piece := p[:min(len(p), pieceSize)]
+			did := with(piece)
+			moved += did
+			if did < len(piece) {
+				return moved, errnoSuccess
+			}
+			p = p[did:]
 		}
-		did := with(p)
-		moved += did
-		if did < len(p) || moved == maxTransfer {
+		if moved == maxTransfer {
 			break
 		}
 	}
