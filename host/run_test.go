@@ -198,6 +198,15 @@ func TestAClassifierIsAPureFunctionOfItsInput(t *testing.T) {
 	require.Equal(t, host.Succeeded, out.Kind, "a classifier's sleep takes no time")
 }
 
+func TestHooksAndFactoriesCannotDefer(t *testing.T) {
+	t.Parallel()
+	m := load(t, newEngine(t, host.Options{}), "denied")
+	for _, kind := range []abi.Kind{abi.KindHook, abi.KindCron} {
+		out := m.Run(context.Background(), host.Attempt{Kind: kind})
+		require.Equal(t, host.Succeeded, out.Kind, "%s: %+v", kind, out.Failure)
+	}
+}
+
 func TestDescribe(t *testing.T) {
 	t.Parallel()
 	e := newEngine(t, host.Options{})
@@ -206,4 +215,10 @@ func TestDescribe(t *testing.T) {
 	require.Equal(t, &abi.Manifest{Name: "charge", StartToClose: "30s", Capabilities: []string{"http"}}, manifest)
 	_, err = load(t, e, "noop").Describe(context.Background())
 	require.ErrorIs(t, err, host.ErrNoManifest)
+	_, err = load(t, e, "denied").Describe(context.Background())
+	require.Equal(t, host.RuleDescribe, requireRefusal(t, err).Rule)
+	ctx, cancel := context.WithCancelCause(context.Background())
+	cancel(host.ErrInterrupted)
+	_, err = load(t, e, "describe").Describe(ctx)
+	require.ErrorIs(t, err, host.ErrInterrupted)
 }
