@@ -4,7 +4,6 @@
 const held = new Array<ArrayBuffer>();
 const word = readWord();
 if (word == "throw") throw new Error("boom: " + word);
-if (word == "abort") abort("given up");
 if (word == "assert") assert(word == "other", "it isn't");
 if (word == "unreachable") unreachable();
 if (word == "out-of-bounds") element([1, 2, 3], 7);
