@@ -187,7 +187,7 @@ func watch(cmd *cobra.Command, c *client.Client, id string, asJSON bool) error {
 
 func printChange(w io.Writer, j *client.Job, asJSON bool) error {
 	if asJSON {
-		return json.NewEncoder(w).Encode(j)
+		return printJSONLine(w, j)
 	}
 	if j.Ended() {
 		return printEnd(w, j)

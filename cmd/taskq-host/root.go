@@ -40,7 +40,7 @@ Without a file, flags or a database, "taskq-host dev" is everything at once.`,
 	root.SetFlagErrorFunc(flagError)
 	addLogFlags(root)
 	root.AddCommand(
-		newDev(), newServe(), newWorker(), newMigrate(), newDoctor(),
+		newDev(), newServe(), newWorker(), newMigrate(), newDemo(), newDoctor(),
 		newActor(), newJob(), newConfig(), newToken(), newVersion(), newCompileWorker(),
 	)
 	root.InitDefaultHelpCmd()
