@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"github.com/jackc/pgx/v5"
 
@@ -15,6 +16,7 @@ import (
 type cluster struct {
 	dsn     func(database string) string
 	version string
+	data    string
 	stop    func()
 	name    int
 }
@@ -31,7 +33,7 @@ func startCluster(ctx context.Context) (*cluster, error) {
 		_ = os.RemoveAll(dir)
 		return nil, err
 	}
-	return &cluster{dsn: server.DSN, version: server.Version(), stop: func() {
+	return &cluster{dsn: server.DSN, version: server.Version(), data: filepath.Join(dir, "data"), stop: func() {
 		_ = server.Close()
 		_ = os.RemoveAll(dir)
 	}}, nil

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 type bench struct {
 	cluster *cluster
 	report  *Report
+	cpu     map[string][]float64 // of the last run of each way, µs a job
 	jobs    int
 	runs    int
 	root    string // of the repository
@@ -23,6 +25,9 @@ type bench struct {
 
 func main() {
 	embedpg.Supervise()
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(400) // as taskq-host does; both sides run in this process
+	}
 	if err := run(); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
@@ -43,7 +48,7 @@ func run() error {
 		return err
 	}
 	defer c.stop()
-	b := &bench{cluster: c, report: &Report{out: os.Stdout}, jobs: *jobs, runs: *runs, root: ".."}
+	b := &bench{cluster: c, report: &Report{out: os.Stdout}, cpu: map[string][]float64{}, jobs: *jobs, runs: *runs, root: ".."}
 	facts := machine(c.version)
 	for _, part := range []struct {
 		name string
@@ -81,7 +86,7 @@ func (b *bench) throughput(ctx context.Context) error {
 	}{
 		{"jobs/statements", func(ctx context.Context) (time.Duration, error) { return b.statementsRun(ctx, &bytes) }},
 		{"jobs/small_guest", func(ctx context.Context) (time.Duration, error) {
-			return b.guestRun(ctx, filepath.Join(b.root, "testdata", "wasm", "noop.wasm"), b.jobs)
+			return b.guestRun(ctx, "small_guest", filepath.Join(b.root, "bin", "plugins", "c-noop.wasm"), b.jobs)
 		}},
 		{"jobs/river_tuned", func(ctx context.Context) (time.Duration, error) { return b.riverRun(ctx, riverTuned, b.jobs) }},
 	}
@@ -96,7 +101,7 @@ func (b *bench) throughput(ctx context.Context) error {
 	}
 	// Slower by nature: fewer jobs, one run.
 	few := b.jobs / 10
-	if took, err := b.guestRun(ctx, filepath.Join(b.root, "bin", "plugins", "noop-go.wasm"), few); err == nil {
+	if took, err := b.guestRun(ctx, "go_guest", filepath.Join(b.root, "bin", "plugins", "go-noop.wasm"), few); err == nil {
 		results["jobs/go_guest"] = []float64{rate(few, took)}
 	} else if !os.IsNotExist(err) {
 		return err
@@ -115,6 +120,12 @@ func (b *bench) throughput(ctx context.Context) error {
 	b.report.ratio("jobs/go_guest", "jobs/river_tuned")
 	b.report.ratio("jobs/statements", "jobs/river_tuned")
 	b.report.ratio("jobs/river_default", "jobs/river_tuned")
+	for _, way := range []string{"statements", "small_guest", "go_guest", "river_tuned"} {
+		if runs := b.cpu[way]; len(runs) > 0 {
+			b.report.runs("cpu/"+way, "µs/job", runs)
+		}
+	}
+	b.report.ratio("cpu/small_guest", "cpu/river_tuned")
 	b.report.runs("wal/job", "bytes", bytes)
 	return nil
 }
@@ -135,14 +146,16 @@ func (b *bench) statementsRun(ctx context.Context, perJob *[]float64) (time.Dura
 		if _, err := fill(ctx, s, tenant, "noop", b.jobs); err != nil {
 			return err
 		}
+		meter := startCPU(b.cluster.data)
 		took, err = burnStatements(ctx, s, b.jobs, 100, 4)
+		b.cpuOf("statements", meter, b.jobs)
 		return err
 	})
 	*perJob = append(*perJob, bytes/float64(b.jobs)-float64(len(payload)))
 	return took, err
 }
 
-func (b *bench) guestRun(ctx context.Context, wasm string, n int) (time.Duration, error) {
+func (b *bench) guestRun(ctx context.Context, way, wasm string, n int) (time.Duration, error) {
 	if _, err := os.Stat(wasm); err != nil {
 		return 0, err
 	}
@@ -161,7 +174,13 @@ func (b *bench) guestRun(ctx context.Context, wasm string, n int) (time.Duration
 	if _, err := fill(ctx, o.store, o.tenant, "noop", n); err != nil {
 		return 0, err
 	}
+	meter := startCPU(b.cluster.data)
+	defer func() { b.cpuOf(way, meter, n) }()
 	return o.burn(ctx, n)
+}
+
+func (b *bench) cpuOf(way string, m *cpuMeter, n int) {
+	b.cpu[way] = append(b.cpu[way], m.perJob(n))
 }
 
 func (b *bench) riverRun(ctx context.Context, s riverSetting, n int) (time.Duration, error) {
@@ -177,6 +196,8 @@ func (b *bench) riverRun(ctx context.Context, s riverSetting, n int) (time.Durat
 	if _, err := p.insert(ctx, n); err != nil {
 		return 0, err
 	}
+	meter := startCPU(b.cluster.data)
+	defer func() { b.cpuOf(s.name, meter, n) }()
 	return p.burn(ctx, n)
 }
 
@@ -227,7 +248,7 @@ func (b *bench) latencies(ctx context.Context) error {
 		return err
 	}
 	defer o.close(ctx)
-	if err := o.push(ctx, "noop", filepath.Join(b.root, "testdata", "wasm", "noop.wasm")); err != nil {
+	if err := o.push(ctx, "noop", filepath.Join(b.root, "bin", "plugins", "c-noop.wasm")); err != nil {
 		return err
 	}
 	ms, err := o.latency(ctx, 200)
