@@ -206,6 +206,9 @@ func (r *run) checkExecutions(out *report, facts map[store.ID]*jobFacts) {
 		}
 		for i, e := range runs {
 			p := died[e.pid]
+			if p == nil { // this process, which lives
+				p = &process{}
+			}
 			until := cmp.Or(e.end, p.died)
 			if i+1 < len(runs) {
 				next := runs[i+1]

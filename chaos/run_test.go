@@ -2,6 +2,7 @@ package chaos
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -34,6 +35,10 @@ func TestMain(m *testing.M) {
 	if os.Getenv(childEnv) != "" {
 		runChild()
 		return
+	}
+	flag.Parse()
+	if err := flag.Set("test.parallel", "8"); err != nil { // they wait more than they work
+		panic(err)
 	}
 	os.Exit(m.Run())
 }
