@@ -215,7 +215,7 @@ func (r *run) checkExecutions(out *report, facts map[store.ID]*jobFacts) {
 				if next.epoch == e.epoch {
 					out.found(&out.Doubled, "job %s ran twice under epoch %d", id, e.epoch)
 				}
-				if next.start < until {
+				if next.start < until && !p.thawedWithin(e) {
 					out.found(&out.Overlapped, "job %s: epoch %d began %s before epoch %d had ended", id, next.epoch, time.Duration(until-next.start), e.epoch)
 				}
 				if e.end == 0 {
@@ -233,6 +233,12 @@ func (r *run) checkExecutions(out *report, facts map[store.ID]*jobFacts) {
 	}
 	out.HandedBack, out.Recovery = percentilesOf(back), percentilesOf(again)
 	out.RecoveryP99 = out.Recovery.P99
+}
+
+// thawedWithin: a process that was frozen past its lease can't know; its guest
+// must be stopped as soon as it wakes.
+func (p *process) thawedWithin(e execution) bool {
+	return e.start < p.thawed && p.thawed < e.end && e.end-p.thawed < int64(time.Second)
 }
 
 func rowOf(f *jobFacts, epoch int64) *rowFacts {

@@ -140,6 +140,8 @@ type process struct {
 	cmd  *exec.Cmd
 	died int64     // by the monotonic clock, once wait has returned
 	when time.Time // likewise
+
+	thawed int64 // when it was woken from a SIGSTOP, if it was
 }
 
 // spawn starts a worker process and waits until it is up.
