@@ -227,7 +227,10 @@ func (r *run) checkExecutions(out *report, facts map[store.ID]*jobFacts) {
 				out.found(&out.Unexplained, "job %s, epoch %d: %s", id, e.epoch, why)
 			}
 			if e.end == 0 && row != nil {
-				back = append(back, row.Finished-p.when.UnixMilli())
+				late := row.Finished - p.when.UnixMilli()
+				if back = append(back, late); late > 2*lease.Milliseconds() {
+					r.t.Logf("job %s, epoch %d: pid %d died at %s, its row says %s (+%d ms)", id, e.epoch, e.pid, p.when.Format(time.TimeOnly), row.Class, late)
+				}
 			}
 		}
 	}
