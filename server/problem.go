@@ -2,6 +2,7 @@ package server
 
 import (
 	"encoding/json"
+	"errors"
 	"net/http"
 	"strconv"
 	"strings"
@@ -79,7 +80,7 @@ func init() {
 	huma.NewError = func(status int, detail string, errs ...error) huma.StatusError {
 		p := problem(status, detail)
 		for _, err := range errs {
-			if d, ok := err.(huma.ErrorDetailer); ok { //nolint:errorlint // huma hands them over unwrapped
+			if d := huma.ErrorDetailer(nil); errors.As(err, &d) {
 				p.Errors = append(p.Errors, FieldError{Location: d.ErrorDetail().Location, Rule: d.ErrorDetail().Message})
 			}
 		}
