@@ -74,9 +74,11 @@ func (p *Problem) write(w http.ResponseWriter) {
 	_ = json.NewEncoder(w).Encode(p)
 }
 
-// huma knows one way to replace its error model, and that is this variable.
-// Its own repeats the value that it refused, which an answer of ours must not.
+// huma is told both by variables of its own. Its error model repeats the value
+// that it refused, which an answer of ours must not; and no list of ours is
+// ever null.
 func init() {
+	huma.DefaultArrayNullable = false
 	huma.NewError = func(status int, detail string, errs ...error) huma.StatusError {
 		p := problem(status, detail)
 		for _, err := range errs {
