@@ -58,6 +58,11 @@ fuzz: ## run each fuzzer for FUZZTIME (30s)
 bench: postgres build wasm ## measure beside River and beside the bare statements; keeps raw output in bench/results
 	cd bench && $(GO) run . $(BENCHFLAGS)
 
+KILLS ?= 10000
+.PHONY: chaos
+chaos: postgres ## kill workers KILLS times (10000) under load and check that nothing is lost or doubled; keeps the figures in bench/results
+	TASKQ_CHAOS_KILLS=$(KILLS) $(GO) test ./chaos -run '^TestNothingIsLostOrDoubledWhenWorkersAreKilled$$' -count=1 -timeout 0 -v
+
 .PHONY: tidy
 tidy: ## tidy every module
 	$(GO) mod tidy
