@@ -160,7 +160,10 @@ func description(m *abi.Manifest) (config.Patch, error) {
 	if err != nil {
 		return config.Patch{}, err
 	}
-	patch.Retry, err = config.DecodeRetryJSON("retry", m.Retry)
+	if patch.Retry, err = config.DecodeRetryJSON("retry", m.Retry); err != nil {
+		return config.Patch{}, err
+	}
+	patch.Classifiers, err = config.ChainOf("classifiers", m.Classifiers)
 	return patch, err
 }
 
