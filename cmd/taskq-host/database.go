@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -77,7 +79,7 @@ func storeOptions(cfg config.Database, url string, log hclog.Logger) store.Optio
 // ensureDatabase makes a database of the embedded server unless it is there.
 // Two processes may do it at once: the second one finds it there.
 func ensureDatabase(ctx context.Context, server *embedpg.Server, name string) error {
-	conn, err := pgx.Connect(ctx, server.DSN("postgres"))
+	conn, err := connectAs(ctx, server.DSN("postgres"), "")
 	if err != nil {
 		return err
 	}
@@ -91,6 +93,23 @@ func ensureDatabase(ctx context.Context, server *embedpg.Server, name string) er
 		return nil
 	}
 	return err
+}
+
+// connectAs opens one connection; the password may come from a file, as the
+// store's own connections' does. Notices stay on the server.
+func connectAs(ctx context.Context, url, passwordFile string) (*pgx.Conn, error) {
+	cfg, err := pgx.ParseConfig(url)
+	if err != nil {
+		return nil, fmt.Errorf("database.url: %w", err)
+	}
+	if passwordFile != "" {
+		b, err := os.ReadFile(passwordFile)
+		if err != nil {
+			return nil, fmt.Errorf("database.password_file: %w", err)
+		}
+		cfg.Password = strings.TrimRight(string(b), "\r\n")
+	}
+	return pgx.ConnectConfig(ctx, cfg)
 }
 
 func (d *database) close() error {

@@ -1,0 +1,178 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/spf13/cobra"
+
+	"github.com/taskq-host/taskq-host/store"
+)
+
+func newDev() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "dev",
+		Short: "Run everything on this machine: Postgres, API and a worker",
+		Long: `Run the API and a worker in one process, on an embedded Postgres unless a
+database.url is configured. The schema is made or updated, and a token for the
+tenant "default" is printed once and kept in the user's context file, so that
+the other commands work at once.
+
+Data stays over restarts. Ctrl-C stops: running guests may finish; a second one
+stops them, a third ends the process at once.`,
+		Args: exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error { return dev(cmd) },
+	}
+	addConfigFlags(cmd)
+	addListenFlag(cmd.Flags())
+	addWorkerFlags(cmd.Flags())
+	addEmbeddedFlags(cmd)
+	addCacheFlag(cmd)
+	return cmd
+}
+
+func dev(cmd *cobra.Command) (err error) {
+	log, err := newLog(cmd, "info")
+	if err != nil {
+		return err
+	}
+	live, err := openConfig(cmd, log)
+	if err != nil {
+		return err
+	}
+	listener, err := listen(cmd.Context(), live.Current().Server.Listen)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = listener.Close() }() // closed before by the API, unless that never began
+	db, err := openDatabase(cmd.Context(), cmd, live.Current().Database, log)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.close()) }()
+	if _, err := db.Migrate(cmd.Context()); err != nil {
+		return failed("", err)
+	}
+	n, err := openNode(cmd.Context(), cmd, live, db, log)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, n.close(context.WithoutCancel(cmd.Context()))) }()
+	if err := errors.Join(n.addAPI(listener), n.addWorker()); err != nil {
+		return err
+	}
+	ctx := n.onSignals(cmd.Context(), devSignals(cmd.InOrStdin())...)
+	if err := welcome(ctx, cmd.OutOrStdout(), n); err != nil {
+		return err
+	}
+	return n.run(ctx)
+}
+
+// devSignals are what stops dev: on a terminal its closing too, which
+// elsewhere means to read the configuration anew.
+func devSignals(stdin io.Reader) []os.Signal {
+	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if in, ok := stdin.(io.Writer); ok && isTerminal(in) {
+		signals = append(signals, syscall.SIGHUP)
+	}
+	return signals
+}
+
+// welcome sees to the token and says how to go on.
+func welcome(ctx context.Context, w io.Writer, n *node) error {
+	path, err := contextPath()
+	if err != nil {
+		return failed("context file", err)
+	}
+	address := baseURL(n.listener)
+	token, err := devToken(ctx, n.db.Store, path, address, n.log)
+	if err != nil {
+		return err
+	}
+	where := "the configured Postgres"
+	if n.db.embedded != nil {
+		where = fmt.Sprintf("embedded Postgres %s in %s", n.db.embedded.Version(), n.db.embedded.Dir())
+	}
+	shown := "kept in " + path
+	if token != "" {
+		shown = token + "  (shown once; kept in " + path + ")"
+	}
+	_, err = fmt.Fprintf(w, `taskq-host %s is up
+
+  API       %s  (described at /openapi.json)
+  database  %s
+  token     %s
+
+  push an actor   taskq-host actor push hello.wasm
+  enqueue a job   taskq-host job enqueue hello --payload '{"name":"you"}' --wait
+  stop            Ctrl-C
+
+`, thisRelease().Version, address, where, shown)
+	return err
+}
+
+// devToken makes sure that the context file holds a token that is valid for
+// this server. It answers the token if it had to be made.
+func devToken(ctx context.Context, s *store.Store, path, address string, log hclog.Logger) (string, error) {
+	known, err := readContexts(path)
+	if err != nil {
+		return "", failed("context file", err)
+	}
+	if token := known.Servers[address].Token; token != "" {
+		switch _, err := s.Token(ctx, token); {
+		case err == nil && known.Current == address:
+			return "", nil
+		case err == nil:
+			return "", keepContext(known, path, address, token)
+		case !errors.Is(err, store.ErrNotFound):
+			return "", failed("", err)
+		}
+	}
+	tenant, err := s.Tenant(ctx, store.DefaultTenant)
+	if err != nil {
+		return "", failed("", err)
+	}
+	token, err := s.IssueToken(ctx, tenant, devTokenName(path, address), "admin")
+	if err != nil {
+		return "", failed("", err)
+	}
+	log.Debug("issued a token", "context", path)
+	return token, keepContext(known, path, address, token)
+}
+
+// keepContext makes a server the one that commands talk to, unless the present
+// one still answers: then a second dev beside it only adds itself.
+func keepContext(known contexts, path, address, token string) error {
+	if known.Current == "" || known.Current == address || !reachable(known.Current) {
+		known.Current = address
+	}
+	if err := known.keep(path, address, token); err != nil {
+		return failed("context file", err)
+	}
+	return nil
+}
+
+func reachable(address string) bool {
+	conn, err := net.DialTimeout("tcp", strings.TrimPrefix(address, "http://"), time.Second)
+	if err != nil {
+		return false
+	}
+	return conn.Close() == nil
+}
+
+// devTokenName is a name of its own for each address in each user's context
+// file, because issuing a token ends the one of the same name.
+func devTokenName(path, address string) string {
+	sum := sha256.Sum256([]byte(path + "\x00" + address))
+	return "dev-" + hex.EncodeToString(sum[:6])
+}
