@@ -11,13 +11,6 @@ import (
 	"github.com/taskq-host/taskq-host/store"
 )
 
-// make a moving row's limit pass, or its time come, without waiting for it.
-func (b *bundle) exec(sql string, args ...any) {
-	b.t.Helper()
-	_, err := b.Pool().Exec(b.ctx, sql, args...)
-	require.NoError(b.t, err)
-}
-
 func (b *bundle) events(id store.ID) []string {
 	b.t.Helper()
 	events, err := b.Events(b.ctx, b.tenant, id)
