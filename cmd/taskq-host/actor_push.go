@@ -130,7 +130,7 @@ func printPushed(cmd *cobra.Command, p *client.Pushed, asJSON bool) error {
 		return printJSON(cmd.OutOrStdout(), p)
 	}
 	for _, warning := range p.Warnings {
-		fmt.Fprintf(cmd.ErrOrStderr(), "taskq-host: %s: warning: %s\n", p.Name, oneLine(warning))
+		say(cmd.ErrOrStderr(), "taskq-host: %s: warning: %s\n", p.Name, oneLine(warning))
 	}
 	_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s %s (%s, %s)\n", p.Name, whatBecame(p), p.Mode, sizeText(int64(p.Size)))
 	return err

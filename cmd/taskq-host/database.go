@@ -113,7 +113,7 @@ func connectAs(ctx context.Context, url, passwordFile string) (*pgx.Conn, error)
 }
 
 func (d *database) close() error {
-	d.Store.Close()
+	d.Close()
 	if d.embedded == nil {
 		return nil
 	}
@@ -134,15 +134,38 @@ func (d *database) watch(ctx context.Context, log hclog.Logger) {
 	})
 }
 
+// requireWritable refuses a server that only answers questions, such as a
+// standby.
+func (d *database) requireWritable(ctx context.Context, what string) (store.Health, error) {
+	h, err := d.Check(ctx)
+	if err != nil {
+		return h, failed(what, err)
+	}
+	if h.ReadOnly {
+		return h, failedf(what, "the database (Postgres %s) is read-only; connect to the primary", h.Version)
+	}
+	return h, nil
+}
+
 // requireMigrated refuses a schema that isn't this release's.
 func (d *database) requireMigrated(ctx context.Context, what string) error {
-	switch err := d.Ready(ctx); {
-	case errors.Is(err, store.ErrNoSchema):
-		return failedf(what, "schema %s isn't there or isn't up to date; type: taskq-host migrate", d.Schema())
-	case err != nil:
-		return failed(what, err)
+	h, err := d.requireWritable(ctx, what)
+	if err == nil && !h.Migrated {
+		err = failedf(what, "schema %s isn't there or isn't up to date; type: taskq-host migrate", d.Schema())
 	}
-	return nil
+	return err
+}
+
+// migrate makes or updates the schema and says what it applied.
+func (d *database) migrate(ctx context.Context, what string) ([]store.Migration, error) {
+	if _, err := d.requireWritable(ctx, what); err != nil {
+		return nil, err
+	}
+	done, err := d.Migrate(ctx)
+	if err != nil {
+		return nil, failed("", err) // which says that it migrates
+	}
+	return done, nil
 }
 
 // databaseError gives an error of connecting its exit code.

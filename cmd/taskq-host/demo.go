@@ -155,7 +155,7 @@ func play(ctx context.Context, cmd *cobra.Command, n *node, folder string, actor
 		return quietly(exitFailed) // a signal, or the host's own end, which are told
 	}
 	for _, d := range differences {
-		fmt.Fprintf(cmd.ErrOrStderr(), "taskq-host: demo: %s\n", oneLine(d))
+		say(cmd.ErrOrStderr(), "taskq-host: demo: %s\n", oneLine(d))
 	}
 	if len(differences) > 0 {
 		return quietly(exitFailed)

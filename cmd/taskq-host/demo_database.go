@@ -57,9 +57,9 @@ func (d *database) makeAnew(ctx context.Context, cfg config.Database, url string
 	if d.Store, err = store.Open(ctx, o); err != nil {
 		return nil, errors.Join(databaseError(err), release())
 	}
-	if _, err := d.Migrate(ctx); err != nil {
-		d.Store.Close()
-		return nil, errors.Join(failed("", err), release())
+	if _, err := d.migrate(ctx, "demo"); err != nil {
+		d.Close()
+		return nil, errors.Join(err, release())
 	}
 	return release, nil
 }

@@ -60,8 +60,8 @@ func dev(cmd *cobra.Command) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.close()) }()
-	if _, err := db.Migrate(cmd.Context()); err != nil {
-		return failed("", err)
+	if _, err := db.migrate(cmd.Context(), "dev"); err != nil {
+		return err
 	}
 	n, err := openNode(cmd.Context(), cmd, live, db, log)
 	if err != nil {

@@ -86,7 +86,7 @@ func printJobs(cmd *cobra.Command, page *client.JobPage) error {
 		return err
 	}
 	if page.Next != "" {
-		fmt.Fprintf(cmd.ErrOrStderr(), "there are more: --cursor %s\n", page.Next)
+		say(cmd.ErrOrStderr(), "there are more: --cursor %s\n", page.Next)
 	}
 	return nil
 }
@@ -125,7 +125,7 @@ func cancelAll(cmd *cobra.Command, c *client.Client, ids []string) error {
 		result, err := c.Cancel(cmd.Context(), id)
 		switch {
 		case err == nil:
-			fmt.Fprintf(cmd.OutOrStdout(), "%s %s\n", id, cancelText(result))
+			say(cmd.OutOrStdout(), "%s %s\n", id, cancelText(result))
 		case len(ids) == 1:
 			return apiError("job "+id, err)
 		default:

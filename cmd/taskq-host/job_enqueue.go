@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -144,13 +145,11 @@ func (o *order) setPayload(cmd *cobra.Command, j *client.NewJob) error {
 	return nil
 }
 
+var retryFlags = []string{"max-attempts", "retry-kind", "backoff", "base", "multiplier", "cap", "jitter", "time-budget"}
+
 // retry reads the policy's flags; nil where none was given.
 func (o *order) retry(said func(string) bool, times *timeFlags) (*client.Retry, error) {
-	any := false
-	for _, name := range []string{"max-attempts", "retry-kind", "backoff", "base", "multiplier", "cap", "jitter", "time-budget"} {
-		any = any || said(name)
-	}
-	if !any {
+	if !slices.ContainsFunc(retryFlags, said) {
 		return nil, nil //nolint:nilnil // no policy is what was asked for
 	}
 	if said("max-attempts") && (o.maxAttempts < 1 || o.maxAttempts > abi.MaxMaxAttempts) {
@@ -218,7 +217,7 @@ func (o *order) enqueue(cmd *cobra.Command, c *client.Client, job client.NewJob)
 		return apiError("enqueue", err)
 	}
 	for _, warning := range stored.Warnings {
-		fmt.Fprintf(cmd.ErrOrStderr(), "taskq-host: warning: %s\n", oneLine(warning))
+		say(cmd.ErrOrStderr(), "taskq-host: warning: %s\n", oneLine(warning))
 	}
 	switch {
 	case o.wait:
@@ -232,7 +231,7 @@ func (o *order) enqueue(cmd *cobra.Command, c *client.Client, job client.NewJob)
 
 func (o *order) await(cmd *cobra.Command, c *client.Client, id string) error {
 	if !o.asJSON {
-		fmt.Fprintf(cmd.ErrOrStderr(), "job %s\n", id)
+		say(cmd.ErrOrStderr(), "job %s\n", id)
 	}
 	j, err := c.Wait(cmd.Context(), id)
 	if err != nil {

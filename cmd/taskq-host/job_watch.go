@@ -59,7 +59,7 @@ func printJob(w io.Writer, j *client.Job, attempts []client.Attempt, events []cl
 		return err
 	}
 	if len(attempts) > 0 {
-		fmt.Fprintln(w)
+		say(w, "\n")
 		t := newTable(w, "ATTEMPT", "OUTCOME", "STARTED", "TOOK", "NEXT IN", "DECIDED BY", "FAILURE")
 		for _, a := range attempts {
 			t.row(fmt.Sprint(a.Attempt), a.Outcome, timeText(&a.StartedAt), fmt.Sprintf("%dms", a.DurationMS), delayText(a.DelayMS), a.DecidedBy, failureText(a.ErrorClass, a.Message))
@@ -72,7 +72,7 @@ func printJob(w io.Writer, j *client.Job, attempts []client.Attempt, events []cl
 		}
 	}
 	if len(events) > 0 {
-		fmt.Fprintln(w)
+		say(w, "\n")
 		t := newTable(w, "EVENT", "AT", "FACTS")
 		for _, e := range events {
 			t.row(e.Event, timeText(&e.At), string(e.Facts))

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -45,7 +44,7 @@ func (b *bar) add(n int64) {
 	}
 	b.shown = percent
 	full := barCells * percent / 100
-	fmt.Fprintf(b.out, "\r%s [%s%s] %3d%%", b.what, strings.Repeat("#", full), strings.Repeat(".", barCells-full), percent)
+	say(b.out, "\r%s [%s%s] %3d%%", b.what, strings.Repeat("#", full), strings.Repeat(".", barCells-full), percent)
 }
 
 // clear takes the bar away.
@@ -53,7 +52,7 @@ func (b *bar) clear() {
 	if b.out == nil {
 		return
 	}
-	fmt.Fprint(b.out, "\r\x1b[K")
+	say(b.out, "\r\x1b[K")
 }
 
 // watch counts what requests send.

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"os"
 	"syscall"
@@ -76,7 +75,7 @@ func runPart(cmd *cobra.Command, api bool) (err error) {
 	defer func() { err = errors.Join(err, n.close(context.WithoutCancel(cmd.Context()))) }()
 	if api {
 		err = n.addAPI(listener)
-		fmt.Fprintf(cmd.OutOrStdout(), "listening on %s\n", baseURL(listener))
+		say(cmd.OutOrStdout(), "listening on %s\n", baseURL(listener))
 	} else {
 		err = n.addWorker()
 	}
