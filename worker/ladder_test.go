@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -64,9 +63,7 @@ func (b *bundle) listen() (*worker.Worker, *lines) {
 
 func (b *bundle) pushClassifier(tenant store.Tenant, name, fixture string) {
 	b.t.Helper()
-	wasm, err := os.ReadFile(filepath.Join("..", "testdata", "wasm", fixture+".wasm"))
-	require.NoError(b.t, err)
-	_, err = b.catalog.PushClassifier(b.ctx, tenant, name, wasm)
+	_, err := b.catalog.PushClassifier(b.ctx, tenant, name, wasmOf(b.t, fixture))
 	require.NoError(b.t, err)
 }
 

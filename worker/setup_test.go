@@ -108,10 +108,15 @@ func (b *bundle) push(names ...string) {
 
 func (b *bundle) pushAs(name, fixture string) {
 	b.t.Helper()
+	_, err := b.catalog.Push(b.ctx, b.tenant, name, wasmOf(b.t, fixture))
+	require.NoError(b.t, err)
+}
+
+func wasmOf(t testing.TB, fixture string) []byte {
+	t.Helper()
 	wasm, err := os.ReadFile(filepath.Join("..", "testdata", "wasm", fixture+".wasm"))
-	require.NoError(b.t, err)
-	_, err = b.catalog.Push(b.ctx, b.tenant, name, wasm)
-	require.NoError(b.t, err)
+	require.NoError(t, err)
+	return wasm
 }
 
 // start runs a worker until the test ends or stop is called.

@@ -12,5 +12,6 @@
     (drop (call $fail (i32.const 0) (local.get $n)))
     i32.const 1)
   (func (export "taskq_v1_hook") (result i32)
-    (call $log (i32.const 2) (i32.const 0) (call $read (i32.const 0) (i32.const 524288)))
+    (i32.store8 (i32.const 0) (i32.const 0x3e)) ;; a JSON object alone would be fields
+    (call $log (i32.const 2) (i32.const 0) (i32.add (call $read (i32.const 1) (i32.const 524287)) (i32.const 1)))
     i32.const 0))
