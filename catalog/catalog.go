@@ -10,11 +10,12 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 	"golang.org/x/sync/singleflight"
 
+	"github.com/taskq-host/taskq-host/config"
 	"github.com/taskq-host/taskq-host/host"
 	"github.com/taskq-host/taskq-host/store"
 )
 
-// maxKept is how many names of actors are remembered, of all tenants: known
+// maxKept is how many names of modules are remembered, of all tenants: known
 // ones and such as were asked for in vain.
 const maxKept = 20_000
 
@@ -25,6 +26,7 @@ type Catalog struct {
 	engine *host.Engine
 	log    hclog.Logger
 	clock  func() time.Time
+	config *config.Live
 
 	kept     *lru.Cache[key, *entry]
 	asking   singleflight.Group // for current versions
@@ -47,6 +49,10 @@ func New(s *store.Store, e *host.Engine, log hclog.Logger) (*Catalog, error) {
 	return &Catalog{store: s, engine: e, log: log.Named("catalog"), clock: time.Now, kept: kept}, nil
 }
 
+// WarnBy makes pushes warn of what may surprise under the policy that the
+// configuration gives an actor's jobs. It must be called before the first use.
+func (c *Catalog) WarnBy(live *config.Live) { c.config = live }
+
 // List gives a tenant's actors by name, each with its current version.
 func (c *Catalog) List(ctx context.Context, tenant store.Tenant) ([]store.Actor, error) {
 	return c.store.Actors(ctx, tenant)
@@ -62,10 +68,14 @@ func (c *Catalog) Show(ctx context.Context, tenant store.Tenant, name string) (*
 // tenant has no such actor. Other processes go on running it for the second
 // that their answer may be stale.
 func (c *Catalog) Delete(ctx context.Context, tenant store.Tenant, name string) error {
-	defer c.forget(tenant, name)
-	if err := c.store.DeleteActor(ctx, tenant, name); err != nil {
+	return c.remove(ctx, store.Actors, tenant, name)
+}
+
+func (c *Catalog) remove(ctx context.Context, shelf store.Shelf, tenant store.Tenant, name string) error {
+	defer c.forget(shelf, tenant, name)
+	if err := c.store.DeleteModule(ctx, shelf, tenant, name); err != nil {
 		return err
 	}
-	c.log.Info("an actor was deleted", "tenant", tenant.Name, "actor", name)
+	c.log.Info("a module was deleted", "tenant", tenant.Name, string(shelf), name)
 	return nil
 }

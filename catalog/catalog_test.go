@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
@@ -175,15 +176,13 @@ func fixtureDigest(t *testing.T, b *bundle, name string) string {
 func TestTheDatabaseGoneALastAnswerGoesOn(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	s, err := store.Open(b.ctx, store.Options{URL: b.dsn})
-	require.NoError(t, err)
 	now := time.Now()
-	worker := over(t, s)
+	worker := over(t, b.store)
 	worker.SetClock(func() time.Time { return now })
 	b.push("a", "noop")
-	_, err = worker.Runnable(b.ctx, b.tenant, "a", 0)
+	_, err := worker.Runnable(b.ctx, b.tenant, "a", 0)
 	require.NoError(t, err)
-	s.Close()
+	b.shutOut()
 	now = now.Add(time.Hour)
 	r, err := worker.Runnable(b.ctx, b.tenant, "a", 0)
 	require.NoError(t, err)
@@ -191,6 +190,22 @@ func TestTheDatabaseGoneALastAnswerGoesOn(t *testing.T) {
 	_, err = worker.Runnable(b.ctx, b.tenant, "never-seen", 0)
 	require.Error(t, err)
 	require.NotErrorIs(t, err, store.ErrNotFound, "not knowing isn't knowing that there is none")
+}
+
+// shutOut ends every connection to the test's database and lets none in.
+func (b *bundle) shutOut() {
+	b.t.Helper()
+	cfg, err := pgx.ParseConfig(b.dsn)
+	require.NoError(b.t, err)
+	name := cfg.Database
+	cfg.Database = "postgres"
+	conn, err := pgx.ConnectConfig(b.ctx, cfg)
+	require.NoError(b.t, err)
+	defer conn.Close(b.ctx)
+	_, err = conn.Exec(b.ctx, "ALTER DATABASE "+pgx.Identifier{name}.Sanitize()+" ALLOW_CONNECTIONS false")
+	require.NoError(b.t, err)
+	_, err = conn.Exec(b.ctx, "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = $1", name)
+	require.NoError(b.t, err)
 }
 
 func TestManyAskAtOnce(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/taskq-host/taskq-host/abi"
+	"github.com/taskq-host/taskq-host/classify/sandbox"
 	"github.com/taskq-host/taskq-host/config"
 	"github.com/taskq-host/taskq-host/host"
 	"github.com/taskq-host/taskq-host/retry"
@@ -41,7 +42,11 @@ type Pushed struct {
 // nothing. A module that isn't accepted is a *host.Refusal with the rule, and
 // leaves no trace.
 func (c *Catalog) Push(ctx context.Context, tenant store.Tenant, name string, wasm []byte) (*Pushed, error) {
-	p, err := c.judge(ctx, tenant, name, wasm)
+	return c.push(ctx, store.Actors, tenant, name, wasm)
+}
+
+func (c *Catalog) push(ctx context.Context, shelf store.Shelf, tenant store.Tenant, name string, wasm []byte) (*Pushed, error) {
+	p, err := c.judge(ctx, shelf, tenant, name, wasm)
 	if err != nil {
 		return nil, err
 	}
@@ -54,20 +59,24 @@ func (c *Catalog) Push(ctx context.Context, tenant store.Tenant, name string, wa
 		return nil, fmt.Errorf("push %s: %w", name, err)
 	}
 	before := p.Version
-	actor, err := c.store.PutActor(ctx, tenant, name, digest, wasm, report, manifest)
+	actor, err := c.store.PutModule(ctx, shelf, tenant, name, digest, wasm, report, manifest)
 	if err != nil {
 		return nil, err
 	}
-	c.forget(tenant, name)
+	c.forget(shelf, tenant, name)
 	p.Version, p.CreatedAt = actor.Version, actor.CreatedAt
 	p.Unchanged = actor.Version == before
-	c.log.Info("an actor was pushed", "tenant", tenant.Name, "actor", name, "version", p.Version, "digest", p.Report.Digest, "unchanged", p.Unchanged)
+	c.log.Info("a module was pushed", "tenant", tenant.Name, string(shelf), name, "version", p.Version, "digest", p.Report.Digest, "unchanged", p.Unchanged)
 	return p, nil
 }
 
 // DryRun is Push without storing anything.
 func (c *Catalog) DryRun(ctx context.Context, tenant store.Tenant, name string, wasm []byte) (*Pushed, error) {
-	p, err := c.judge(ctx, tenant, name, wasm)
+	return c.dryRun(ctx, store.Actors, tenant, name, wasm)
+}
+
+func (c *Catalog) dryRun(ctx context.Context, shelf store.Shelf, tenant store.Tenant, name string, wasm []byte) (*Pushed, error) {
+	p, err := c.judge(ctx, shelf, tenant, name, wasm)
 	if err != nil {
 		return nil, err
 	}
@@ -77,9 +86,9 @@ func (c *Catalog) DryRun(ctx context.Context, tenant store.Tenant, name string, 
 
 // judge does all of a push that stores nothing. Version and Unchanged are
 // those of the current version, if it has the same bytes.
-func (c *Catalog) judge(ctx context.Context, tenant store.Tenant, name string, wasm []byte) (*Pushed, error) {
+func (c *Catalog) judge(ctx context.Context, shelf store.Shelf, tenant store.Tenant, name string, wasm []byte) (*Pushed, error) {
 	if !abi.ValidName(name) {
-		return nil, refuse(RuleName, "the actor's name %s", abi.NameRule)
+		return nil, refuse(RuleName, "the %s's name %s", shelf, abi.NameRule)
 	}
 	module, err := c.engine.Load(ctx, wasm)
 	if err != nil {
@@ -87,42 +96,81 @@ func (c *Catalog) judge(ctx context.Context, tenant store.Tenant, name string, w
 	}
 	p := &Pushed{Name: name, Report: *module.Report()}
 	p.Warnings = slices.Clone(p.Report.Warnings)
-	if !slices.Contains(p.Report.Entries, string(abi.KindRun)) {
-		return nil, refuse(RuleNoRun, "the module can't run jobs: it exports %s, but neither %s nor _start",
-			strings.Join(p.Report.Entries, ", "), abi.ExportRun)
-	}
-	p.Manifest, err = module.Describe(ctx)
-	if err != nil && !errors.Is(err, host.ErrNoManifest) {
-		return nil, wrap("push", name, err)
-	}
-	if err := p.checkManifest(); err != nil {
-		return nil, err
-	}
-	current, err := c.store.Actor(ctx, tenant, name)
-	if errors.Is(err, store.ErrNotFound) {
-		return p, nil
+	if shelf == store.Classifiers {
+		err = sandbox.Check(&p.Report)
+	} else {
+		err = c.judgeActor(ctx, tenant, module, p)
 	}
 	if err != nil {
 		return nil, err
 	}
+	return p, c.compare(ctx, shelf, tenant, p)
+}
+
+// judgeActor looks at what only an actor has: an entry that jobs run, and a
+// description that says how.
+func (c *Catalog) judgeActor(ctx context.Context, tenant store.Tenant, module *host.Module, p *Pushed) error {
+	switch runs, hooks := slices.Contains(p.Report.Entries, string(abi.KindRun)), slices.Contains(p.Report.Entries, string(abi.KindHook)); {
+	case !runs && !hooks:
+		return refuse(RuleNoRun, "the module can't run jobs: it exports %s, but neither %s nor _start",
+			strings.Join(p.Report.Entries, ", "), abi.ExportRun)
+	case !runs:
+		p.Warnings = append(p.Warnings, "the module runs other actors' hooks only: a job for it would fail")
+	}
+	var err error
+	p.Manifest, err = module.Describe(ctx)
+	if err != nil && !errors.Is(err, host.ErrNoManifest) {
+		return wrap("push", p.Name, err)
+	}
+	patch, err := p.checkManifest()
+	if err != nil {
+		return err
+	}
+	p.Warnings = append(p.Warnings, c.policyWarnings(tenant, p.Name, patch)...)
+	return nil
+}
+
+// policyWarnings are those of the policy that the actor's jobs will have in
+// the queue that they go to unless told otherwise.
+func (c *Catalog) policyWarnings(tenant store.Tenant, name string, says config.Patch) []string {
+	if c.config == nil {
+		return describedWarnings(says)
+	}
+	current := c.config.Current()
+	queue := current.Tenants[tenant.Name].Actors[name].Queue
+	if queue == "" {
+		queue = store.DefaultQueue
+	}
+	return current.RegistrationWarnings(config.Lookup{Tenant: tenant.Name, Queue: queue, Actor: name, Description: says})
+}
+
+// compare says whether these bytes are the current version already.
+func (c *Catalog) compare(ctx context.Context, shelf store.Shelf, tenant store.Tenant, p *Pushed) error {
+	current, err := c.store.Module(ctx, shelf, tenant, p.Name)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
 	if hex.EncodeToString(current.Digest) == p.Report.Digest {
 		p.Version, p.CreatedAt, p.Unchanged = current.Version, current.CreatedAt, true
 	}
-	return p, nil
+	return nil
 }
 
 // checkManifest holds what a module says of itself to the rules that an
 // operator's configuration is held to.
-func (p *Pushed) checkManifest() error {
+func (p *Pushed) checkManifest() (config.Patch, error) {
 	if p.Manifest == nil {
-		return nil
+		return config.Patch{}, nil
 	}
 	patch, err := description(p.Manifest)
 	if err == nil {
 		err = config.CheckPatch("", patch)
 	}
 	if err != nil {
-		return refuse(RuleManifest, "the module's description: %s", strings.ReplaceAll(err.Error(), "\n", "; "))
+		return patch, refuse(RuleManifest, "the module's description: %s", strings.ReplaceAll(err.Error(), "\n", "; "))
 	}
 	if p.Manifest.Name != "" && p.Manifest.Name != p.Name {
 		p.Warnings = append(p.Warnings, fmt.Sprintf("the module calls itself %q; it is pushed as %q", p.Manifest.Name, p.Name))
@@ -132,8 +180,7 @@ func (p *Pushed) checkManifest() error {
 			p.Warnings = append(p.Warnings, fmt.Sprintf("the module's imports need the grant %q, which its description doesn't mention", capability))
 		}
 	}
-	p.Warnings = append(p.Warnings, describedWarnings(patch)...)
-	return nil
+	return patch, nil
 }
 
 func describedWarnings(patch config.Patch) []string {
@@ -160,7 +207,10 @@ func description(m *abi.Manifest) (config.Patch, error) {
 	if err != nil {
 		return config.Patch{}, err
 	}
-	patch.Retry, err = config.DecodeRetryJSON("retry", m.Retry)
+	if patch.Retry, err = config.DecodeRetryJSON("retry", m.Retry); err != nil {
+		return config.Patch{}, err
+	}
+	patch.Classifiers, err = config.ChainOf("classifiers", m.Classifiers)
 	return patch, err
 }
 

@@ -42,11 +42,14 @@ func (r *Runnable) ResultContentType() string {
 }
 
 type key struct {
+	shelf  store.Shelf
 	tenant int32
 	name   string
 }
 
-func (k key) String() string { return strconv.Itoa(int(k.tenant)) + "/" + k.name }
+func (k key) String() string {
+	return string(k.shelf) + "/" + strconv.Itoa(int(k.tenant)) + "/" + k.name
+}
 
 // entry is what is known of a name: an actor's current version, or nothing.
 type entry struct {
@@ -64,22 +67,27 @@ type entry struct {
 // [store.ErrNotFound]. A module that can't be loaded any more is a
 // *host.Refusal (the host was given other limits since) or the host's trouble.
 func (c *Catalog) Runnable(ctx context.Context, tenant store.Tenant, name string, _ int) (*Runnable, error) {
-	r, err := c.runnable(ctx, tenant, name)
+	return c.loaded(ctx, store.Actors, tenant, name)
+}
+
+// loaded gives a name's current version with its module.
+func (c *Catalog) loaded(ctx context.Context, shelf store.Shelf, tenant store.Tenant, name string) (*Runnable, error) {
+	r, err := c.runnable(ctx, shelf, tenant, name)
 	if errors.Is(err, errModuleGone) {
-		// The actor was deleted, and perhaps pushed anew, since we last asked.
-		c.forget(tenant, name)
-		r, err = c.runnable(ctx, tenant, name)
+		// The name was deleted, and perhaps pushed anew, since we last asked.
+		c.forget(shelf, tenant, name)
+		r, err = c.runnable(ctx, shelf, tenant, name)
 	}
 	return r, err
 }
 
-func (c *Catalog) runnable(ctx context.Context, tenant store.Tenant, name string) (*Runnable, error) {
-	e, err := c.current(ctx, tenant, name)
+func (c *Catalog) runnable(ctx context.Context, shelf store.Shelf, tenant store.Tenant, name string) (*Runnable, error) {
+	e, err := c.current(ctx, shelf, tenant, name)
 	if err != nil {
 		return nil, err
 	}
 	if e.version == 0 {
-		return nil, fmt.Errorf("actor %q: %w", name, store.ErrNotFound)
+		return nil, fmt.Errorf("%s %q: %w", shelf, name, store.ErrNotFound)
 	}
 	module, err := c.module(ctx, e.digest)
 	if err != nil {
@@ -91,7 +99,7 @@ func (c *Catalog) runnable(ctx context.Context, tenant store.Tenant, name string
 // Description is what an actor says of its own policy: the lowest layer. One
 // that the tenant doesn't have says nothing.
 func (c *Catalog) Description(ctx context.Context, tenant store.Tenant, name string) (config.Patch, error) {
-	e, err := c.current(ctx, tenant, name)
+	e, err := c.current(ctx, store.Actors, tenant, name)
 	if err != nil {
 		return config.Patch{}, err
 	}
@@ -102,8 +110,8 @@ func (c *Catalog) Description(ctx context.Context, tenant store.Tenant, name str
 // comes later waits for one question to the store. If that fails, an older
 // answer about an actor goes on: its jobs are claimed, so its attempts may as
 // well be made.
-func (c *Catalog) current(ctx context.Context, tenant store.Tenant, name string) (*entry, error) {
-	k := key{tenant.ID, name}
+func (c *Catalog) current(ctx context.Context, shelf store.Shelf, tenant store.Tenant, name string) (*entry, error) {
+	k := key{shelf, tenant.ID, name}
 	old, known := c.kept.Get(k)
 	if known && c.clock().Sub(old.asked) < staleness {
 		return old, nil
@@ -117,7 +125,7 @@ func (c *Catalog) current(ctx context.Context, tenant store.Tenant, name string)
 		return v.(*entry), nil
 	}
 	if known && old.version > 0 && store.Unreachable(err) {
-		c.log.Warn("an actor's current version can't be asked for; the last known one goes on", "tenant", tenant.Name, "actor", name, "version", old.version, "error", err)
+		c.log.Warn("a module's current version can't be asked for; the last known one goes on", "tenant", tenant.Name, string(shelf), name, "version", old.version, "error", err)
 		return old, nil
 	}
 	return nil, err
@@ -125,7 +133,7 @@ func (c *Catalog) current(ctx context.Context, tenant store.Tenant, name string)
 
 func (c *Catalog) ask(ctx context.Context, tenant store.Tenant, k key) (*entry, error) {
 	e := &entry{asked: c.clock()}
-	actor, err := c.store.Actor(ctx, tenant, k.name)
+	actor, err := c.store.Module(ctx, k.shelf, tenant, k.name)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		c.kept.Add(k, e)
@@ -136,12 +144,12 @@ func (c *Catalog) ask(ctx context.Context, tenant store.Tenant, k key) (*entry, 
 	e.version, e.digest = actor.Version, hex.EncodeToString(actor.Digest)
 	if len(actor.Manifest) > 0 {
 		if err := json.Unmarshal(actor.Manifest, &e.manifest); err != nil {
-			return nil, fmt.Errorf("actor %q: its manifest: %w", k.name, err)
+			return nil, fmt.Errorf("%s %q: its manifest: %w", k.shelf, k.name, err)
 		}
 	}
 	// It was checked at the push, by a release whose rules may have been others.
 	if e.description, err = description(e.manifest); err != nil {
-		c.log.Warn("an actor's description is ignored", "tenant", tenant.Name, "actor", k.name, "version", e.version, "error", err)
+		c.log.Warn("a module's description is ignored", "tenant", tenant.Name, string(k.shelf), k.name, "version", e.version, "error", err)
 		e.description = config.Patch{}
 	}
 	c.kept.Add(k, e)
@@ -183,8 +191,8 @@ func (c *Catalog) module(ctx context.Context, digest string) (*host.Module, erro
 }
 
 // forget drops what is known of a name, because this process changed it.
-func (c *Catalog) forget(tenant store.Tenant, name string) {
-	k := key{tenant.ID, name}
+func (c *Catalog) forget(shelf store.Shelf, tenant store.Tenant, name string) {
+	k := key{shelf, tenant.ID, name}
 	c.asking.Forget(k.String())
 	c.kept.Remove(k)
 }

@@ -36,7 +36,11 @@ const (
 	BreakagePanic    Breakage = "panic"
 	BreakageTimeout  Breakage = "timeout"
 	BreakageNonsense Breakage = "nonsense"
+	BreakageMissing  Breakage = "missing"
 )
+
+// ErrMissing is what an error wraps that says: there is no such classifier.
+var ErrMissing = errors.New("there is no such classifier")
 
 // opinion is what both kinds of answers have in common.
 type opinion interface {
@@ -61,6 +65,8 @@ func ask[T any, P interface {
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		l.skip(in, what, name, BreakageTimeout, err)
+	case errors.Is(err, ErrMissing):
+		l.skip(in, what, name, BreakageMissing, err)
 	case errors.Is(err, ErrNonsense):
 		l.skip(in, what, name, BreakageNonsense, err)
 	case err != nil:

@@ -1,9 +1,11 @@
 package classify
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/taskq-host/taskq-host/retry"
@@ -89,24 +91,45 @@ func defaultNonRetryable(status int) bool {
 	return status >= 400 && status <= 499 && status != 408 && status != 425 && status != 429
 }
 
-// readStatuses reads a set that replaces its default as a whole.
+// readStatuses reads a set that replaces its default as a whole: statuses, and
+// ranges of them such as "500-599".
 func readStatuses(b *block, key string, byDefault func(int) bool) (out statuses) {
-	const want = "a list of HTTP statuses, 100..999"
-	var list []int
+	const want = `a list of HTTP statuses, 100..999, or ranges such as "500-599"`
+	var list []json.RawMessage
 	if !b.read(key, want, &list) {
 		for i := range out {
 			out[i] = byDefault(i)
 		}
 		return out
 	}
-	for _, status := range list {
-		if status < 100 || status >= len(out) {
+	for _, item := range list {
+		first, last, ok := readRange(item)
+		if !ok || first < 100 || last >= len(out) || first > last {
 			b.refuse(key, "must be "+want)
 			continue
 		}
-		out[status] = true
+		for status := first; status <= last; status++ {
+			out[status] = true
+		}
 	}
 	return out
+}
+
+func readRange(item json.RawMessage) (first, last int, ok bool) {
+	if json.Unmarshal(item, &first) == nil && !bytes.Equal(item, []byte("null")) {
+		return first, first, true
+	}
+	var text string
+	if json.Unmarshal(item, &text) != nil {
+		return 0, 0, false
+	}
+	from, to, isRange := strings.Cut(text, "-")
+	if !isRange {
+		to = from
+	}
+	first, err := strconv.Atoi(from)
+	last, err2 := strconv.Atoi(to)
+	return first, last, err == nil && err2 == nil
 }
 
 func readNames(b *block, key string, byDefault []string) names {

@@ -195,10 +195,10 @@ func TestEnvironmentIsStrictWhereANameIsOurs(t *testing.T) {
 	c, err := Load(Sources{Environ: []string{
 		"TASKQ_PORT=tcp://10.0.0.1:80", "TASKQ_PORT_8420_TCP_ADDR=10.0.0.1", "TASKQ_SERVICE_HOST=10.0.0.1",
 		"TASKQ_TOKEN=x", "TASKQ_SERVER=https://h", "TASKQ_TEST_DATABASE_URL=postgres://", "TASKQ_COMPILE_WORKER=1",
-		"TASKQ_CONFIG_VERSION=1", "TASKQ_DEFAULTS__CLASSIFIERS=a,builtin:b", "TASKQ_DEFAULTS__RETRY__INITIAL_BACKOFF=2",
+		"TASKQ_CONFIG_VERSION=1", "TASKQ_DEFAULTS__CLASSIFIERS=a,builtin:failure_taxonomy", "TASKQ_DEFAULTS__RETRY__INITIAL_BACKOFF=2",
 	}})
 	require.NoError(t, err, "names of somebody else's are left alone")
-	require.Equal(t, []Classifier{{Use: "a"}, {Use: "builtin:b"}}, c.Defaults.Classifiers)
+	require.Equal(t, []Classifier{{Use: "a"}, {Use: "builtin:failure_taxonomy"}}, c.Defaults.Classifiers)
 }
 
 func TestFlagsNameOnlyFixedKeys(t *testing.T) {

@@ -40,7 +40,7 @@ func (c *Config) Why(r Resolved) []Row {
 	values := [fieldCount]any{
 		r.Retry.Kind, r.Retry.MaxAttempts, r.Retry.TimeBudget, r.Retry.Backoff, r.Retry.Base, r.Retry.Multiplier,
 		r.Retry.Cap, r.Retry.Jitter, r.StartToClose, r.MaxPayload, r.TTLSucceeded, r.DLQRetention,
-		r.Classification.Permanent, r.Classification.Retryable,
+		r.Classification.Permanent, r.Classification.Retryable, r.Classifiers, r.Inline.Attempts, r.Inline.Backoff,
 	}
 	rows := make([]Row, 0, fieldCount)
 	for f, o := range r.from {

@@ -25,6 +25,9 @@ const (
 	fieldDLQRetention
 	fieldPermanent
 	fieldRetryable
+	fieldClassifiers
+	fieldInlineAttempts
+	fieldInlineBackoff
 	fieldCount
 )
 
@@ -44,6 +47,10 @@ var fieldPaths = [fieldCount]path{
 	fieldDLQRetention: {"limits", "dlq_retention"},
 	fieldPermanent:    {"classification", "permanent"},
 	fieldRetryable:    {"classification", "retryable"},
+	fieldClassifiers:  {"classifiers"},
+
+	fieldInlineAttempts: {"execution", "inline_retries", "attempts"},
+	fieldInlineBackoff:  {"execution", "inline_retries", "backoff"},
 }
 
 // policyLayer is one block of the configuration, ready to be laid over others.
@@ -51,6 +58,7 @@ type policyLayer struct {
 	Patch
 	limits         Limits
 	classification Classification
+	inline         InlineRetries
 	origin         *origin
 }
 
@@ -113,7 +121,7 @@ func (c *Config) buildLayers() layers {
 			tl.queues[queue] = c.blockLayer(at.with("queues", queue), b)
 		}
 		for actor, a := range t.Actors {
-			tl.actors[actor] = c.blockLayer(at.with("actors", actor), Block{Retry: a.Retry, Execution: a.Execution})
+			tl.actors[actor] = c.blockLayer(at.with("actors", actor), Block{Retry: a.Retry, Classifiers: a.Classifiers, Execution: a.Execution})
 		}
 		ls.tenants[name] = tl
 	}
@@ -122,9 +130,10 @@ func (c *Config) buildLayers() layers {
 
 func (c *Config) blockLayer(at path, b Block) *policyLayer {
 	return &policyLayer{
-		Patch:          Patch{Retry: b.Retry, StartToClose: b.Execution.StartToClose},
+		Patch:          Patch{Retry: b.Retry, StartToClose: b.Execution.StartToClose, Classifiers: prepared(b.Classifiers)},
 		limits:         b.Limits,
 		classification: b.Classification,
+		inline:         b.Execution.InlineRetries,
 		origin:         &origin{at: at},
 	}
 }
@@ -149,6 +158,10 @@ func (b *Block) forget(f field) {
 		b.Retry.Jitter = nil
 	case fieldStartToClose:
 		b.Execution.StartToClose = nil
+	case fieldInlineAttempts:
+		b.Execution.InlineRetries.Attempts = nil
+	case fieldInlineBackoff:
+		b.Execution.InlineRetries.Backoff = nil
 	case fieldMaxPayload:
 		b.Limits.MaxPayload = nil
 	case fieldTTLSucceeded:
@@ -166,6 +179,7 @@ func (c *Config) builtinResolved() Resolved {
 		MaxPayload:   shipped.MaxPayload,
 		TTLSucceeded: shipped.TTLSucceeded,
 		DLQRetention: shipped.DLQRetention,
+		Inline:       shipped.Inline,
 	}
 	for f := range r.from {
 		r.from[f] = fromBuiltin
@@ -187,6 +201,7 @@ var shipped = func() (r Resolved) {
 	r.MaxPayload = def(fieldMaxPayload).(Size)
 	r.TTLSucceeded = def(fieldTTLSucceeded).(time.Duration)
 	r.DLQRetention = def(fieldDLQRetention).(time.Duration)
+	r.Inline = Inline{def(fieldInlineAttempts).(int), def(fieldInlineBackoff).(time.Duration)}
 	return r
 }()
 
@@ -197,6 +212,8 @@ func (r *Resolved) applyBlock(b *policyLayer) {
 	set(r, fieldDLQRetention, &r.DLQRetention, b.limits.DLQRetention, b.origin)
 	setList(r, fieldPermanent, &r.Classification.Permanent, b.classification.Permanent, b.origin)
 	setList(r, fieldRetryable, &r.Classification.Retryable, b.classification.Retryable, b.origin)
+	set(r, fieldInlineAttempts, &r.Inline.Attempts, b.inline.Attempts, b.origin)
+	set(r, fieldInlineBackoff, &r.Inline.Backoff, b.inline.Backoff, b.origin)
 }
 
 func (r *Resolved) apply(p Patch, o *origin) {
@@ -209,6 +226,7 @@ func (r *Resolved) apply(p Patch, o *origin) {
 	set(r, fieldCap, &r.Retry.Cap, p.Retry.Cap, o)
 	set(r, fieldJitter, &r.Retry.Jitter, p.Retry.Jitter, o)
 	set(r, fieldStartToClose, &r.StartToClose, p.StartToClose, o)
+	setList(r, fieldClassifiers, &r.Classifiers, p.Classifiers, o)
 }
 
 // set replaces a field by what a layer said, if it said anything.
@@ -220,7 +238,7 @@ func set[T any](r *Resolved, f field, to, said *T, o *origin) {
 
 // setList replaces a whole list: lists aren't merged, and an empty one is a
 // value.
-func setList(r *Resolved, f field, to *[]string, said []string, o *origin) {
+func setList[T any](r *Resolved, f field, to *[]T, said []T, o *origin) {
 	if said != nil {
 		*to, r.from[f] = said, o
 	}

@@ -11,14 +11,10 @@ import (
 // all below it; * is any name. A key that is set to something else than its
 // built-in value gets a warning, so that nobody believes it works.
 var later = []string{
-	"host.max_indefinite_age",
 	"host.fuel",
 
-	"*.classification",
-	"*.classifiers",
 	"*.execution.lease",
 	"*.execution.heartbeat_timeout",
-	"*.execution.inline_retries",
 	"*.worker",
 	"*.handler",
 	"*.limits.rate",
@@ -27,12 +23,6 @@ var later = []string{
 	"tenants.*.weight",
 	"tenants.*.ceilings.memory",
 	"tenants.*.ceilings.concurrency",
-	"tenants.*.actors.*.queue",
-	"tenants.*.actors.*.retry_on",
-	"tenants.*.actors.*.non_retryable_errors",
-	"tenants.*.actors.*.mapper",
-	"tenants.*.actors.*.hooks",
-	"tenants.*.actors.*.settings",
 	"tenants.*.actors.*.grants",
 }
 

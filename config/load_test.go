@@ -271,7 +271,6 @@ tenants: {acme: {weight: 2, actors: {charge: {grants: {kv: true}, retry: {max_at
 worker: {tenants: ["*"]}
 `)
 	require.Equal(t, []string{
-		"defaults.classifiers: accepted, not used by this release yet (taskq.yaml)",
 		"queues.q.worker.rate_limit: accepted, not used by this release yet (taskq.yaml)",
 		"tenants.acme.actors.charge.grants.kv: accepted, not used by this release yet (taskq.yaml)",
 		"tenants.acme.weight: accepted, not used by this release yet (taskq.yaml)",

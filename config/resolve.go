@@ -23,6 +23,13 @@ type Lookup struct {
 type Patch struct {
 	Retry        RetryPatch     `koanf:"retry"`
 	StartToClose *time.Duration `koanf:"start_to_close"` // 0: none
+	Classifiers  []Classifier   `koanf:"classifiers"`    // only a description names them
+}
+
+// Inline is the repetitions inside one attempt.
+type Inline struct {
+	Attempts int
+	Backoff  time.Duration // before each
 }
 
 // Resolved is how the jobs of one tenant, queue and actor are run. It is a
@@ -34,8 +41,11 @@ type Resolved struct {
 	TTLSucceeded time.Duration // 0: for ever
 	DLQRetention time.Duration // 0: for ever
 
-	// Classification is shared with the configuration: read only.
+	Inline Inline
+
+	// Classification and Classifiers are shared with the configuration: read only.
 	Classification Classification
+	Classifiers    []Classifier
 
 	// Adjusted says, a sentence each, which wishes were cut down to what is
 	// allowed: a ceiling, or a value that no longer fits to another layer's.

@@ -131,10 +131,3 @@ func (r Rate) String() string {
 	}
 	return none
 }
-
-// Classifier is one link of a classifier chain: a name, and settings for a
-// built-in one.
-type Classifier struct {
-	Use  string         `json:"use"`
-	With map[string]any `json:"with,omitempty"`
-}

@@ -226,6 +226,9 @@ func readClassifiers(v any, text bool) (any, string) {
 		chain := []Classifier{}
 		for _, name := range names.([]string) {
 			chain = append(chain, Classifier{Use: name})
+			if broken := chain[len(chain)-1].prepare(); broken != "" {
+				return nil, name + " " + broken
+			}
 		}
 		return chain, ""
 	}
@@ -238,6 +241,9 @@ func readClassifiers(v any, text bool) (any, string) {
 		c, rule := readClassifier(item)
 		if rule != "" {
 			return nil, fmt.Sprintf("item %d %s", i+1, rule)
+		}
+		if broken := c.prepare(); broken != "" {
+			return nil, fmt.Sprintf("item %d %s", i+1, broken)
 		}
 		chain = append(chain, c)
 	}

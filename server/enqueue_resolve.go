@@ -28,7 +28,7 @@ func (s *Server) door(tenant store.Tenant) *door {
 }
 
 // defaultQueue is where jobs go of which nobody says where.
-const defaultQueue = "default"
+const defaultQueue = store.DefaultQueue
 
 // admit makes a job of a draft that has no faults yet: the rest of the rules
 // need to know its place. The error is the store's; the draft has the faults.

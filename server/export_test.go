@@ -80,3 +80,16 @@ func Split(text []byte) (names []string, values [][]byte, err error) {
 	}
 	return names, values, err
 }
+
+// ReadDraft reads a job as the API does; the places of what is wrong with it.
+func ReadDraft(text []byte) (store.NewJob, []string) {
+	if err := checkJSON(text); err != nil {
+		return store.NewJob{}, []string{"body"}
+	}
+	d := readDraft(text)
+	var places []string
+	for _, f := range d.faultsUnder("body") {
+		places = append(places, f.Location)
+	}
+	return d.job, places
+}

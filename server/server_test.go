@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"github.com/taskq-host/taskq-host/server"
@@ -133,8 +134,9 @@ func TestTroubleOfTheDatabase(t *testing.T) {
 		t.Parallel()
 		b := setup(t)
 		require.Equal(t, 200, b.get("/v1/jobs").status)
-		b.store.Close()
-		a := b.get("/v1/jobs")
+		b.shutOut()
+		b.get("/v1/jobs").problem(503)
+		a := b.post("/v1/jobs", `{"actor": "a"}`)
 		a.problem(503)
 		require.Equal(t, "5", a.header.Get("Retry-After"))
 		b.do(call{method: "GET", path: "/v1/jobs", token: b.otherToken}).problem(503)
@@ -149,6 +151,22 @@ func TestTroubleOfTheDatabase(t *testing.T) {
 		b.get("/v1/jobs").problem(503)
 		require.JSONEq(t, `{"ready": false, "database": "not migrated"}`, string(b.get("/readyz").body))
 	})
+}
+
+// shutOut ends every connection to the test's database and lets none in.
+func (b *bundle) shutOut() {
+	b.t.Helper()
+	cfg, err := pgx.ParseConfig(b.dsn)
+	require.NoError(b.t, err)
+	name := cfg.Database
+	cfg.Database = "postgres"
+	conn, err := pgx.ConnectConfig(b.ctx, cfg)
+	require.NoError(b.t, err)
+	defer conn.Close(b.ctx)
+	_, err = conn.Exec(b.ctx, "ALTER DATABASE "+pgx.Identifier{name}.Sanitize()+" ALLOW_CONNECTIONS false")
+	require.NoError(b.t, err)
+	_, err = conn.Exec(b.ctx, "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = $1", name)
+	require.NoError(b.t, err)
 }
 
 // eventually asks again until it holds: what it waits for is the database's.

@@ -36,15 +36,16 @@ type Attempt struct {
 	Version    int             `json:"version,omitempty"`
 	Fuel       int64           `json:"fuel,omitempty"`
 	PeakMemory int64           `json:"peak_memory,omitempty"` // bytes
+	Inline     int             `json:"inline,omitempty"`      // quick repetitions that it had
 }
 
 const attemptsSQL = `
 SELECT attempt, claim_epoch, outcome, started_at, finished_at, coalesce(decided_by, ''), coalesce(retry_kind, ''), delay_ms, coalesce(error_class, ''), ancestors,
        coalesce(message, ''), coalesce(stack, ''), coalesce(trap, ''), coalesce(origin, ''), coalesce(http_status, 0), exit_code, timed_out, pre_actor, record, policy, digest,
-       coalesce(version, 0), coalesce(fuel, 0), coalesce(peak_memory, 0)
+       coalesce(version, 0), coalesce(fuel, 0), coalesce(peak_memory, 0), coalesce(inline, 0)
 FROM taskq.attempts WHERE shard = $1 AND tenant_id = $2 AND job_id = $3
 UNION ALL
-SELECT attempt, claim_epoch, 6, started_at, finished_at, coalesce(decided_by, 'guest'), '', NULL, '', NULL, '', '', '', '', 0, NULL, false, false, NULL, NULL, NULL, coalesce(version, 0), 0, 0
+SELECT attempt, claim_epoch, 6, started_at, finished_at, coalesce(decided_by, 'guest'), '', NULL, '', NULL, '', '', '', '', 0, NULL, false, false, NULL, NULL, NULL, coalesce(version, 0), 0, 0, coalesce((extra ->> 'inline')::int, 0)
 FROM taskq.finished WHERE shard = $1 AND tenant_id = $2 AND job_id = $3 AND status = 10
 ORDER BY 2`
 
@@ -59,7 +60,7 @@ func (s *Store) Attempts(ctx context.Context, tenant Tenant, id ID) ([]Attempt, 
 		var record *string
 		var digest []byte
 		err := row.Scan(&a.Attempt, &a.Epoch, (*int16)(&a.Outcome), &a.StartedAt, &a.FinishedAt, &a.DecidedBy, &a.RetryKind, &a.DelayMS, &a.ErrorClass, &a.Ancestors,
-			&a.Message, &a.Stack, &a.Trap, &a.Origin, &a.HTTPStatus, &a.ExitCode, &a.TimedOut, &a.PreActor, &record, &a.Policy, &digest, &a.Version, &a.Fuel, &a.PeakMemory)
+			&a.Message, &a.Stack, &a.Trap, &a.Origin, &a.HTTPStatus, &a.ExitCode, &a.TimedOut, &a.PreActor, &record, &a.Policy, &digest, &a.Version, &a.Fuel, &a.PeakMemory, &a.Inline)
 		if record != nil && json.Valid([]byte(*record)) {
 			a.Record = json.RawMessage(*record)
 		}

@@ -46,6 +46,10 @@ f AS (
     INSERT INTO taskq.finished (shard, status, queue_id, tenant_id, attempt, keep_until, job_id, claim_epoch, finished_at, decided_by, extra)
     SELECT $1, 12, queue_id, $2, attempt, ((t.now + $4 * interval '1 millisecond') AT TIME ZONE 'UTC')::date + 1, job_id, claim_epoch, t.now, 'cancel', extra
     FROM g, t
+),
+v AS (
+    INSERT INTO taskq.events (shard, tenant_id, job_id, at, event, facts)
+    SELECT $1, $2, job_id, t.now, 'job.cancelled', jsonb_build_object('attempt', attempt) FROM g, t
 )
 SELECT j.job_id, EXISTS (SELECT FROM g WHERE g.job_id = j.job_id) FROM j`
 

@@ -73,7 +73,10 @@ type Extra struct {
 	Interrupts int              `json:"interrupts,omitempty"`
 	HostFaults int              `json:"host_faults,omitempty"` // given back so far
 	Redrives   int              `json:"redrives,omitempty"`
-	Lifted     string           `json:"lifted,omitempty"` // the kind that the last decision took in place of the policy's
+	Lifted     string           `json:"lifted,omitempty"`   // the kind that the last decision took in place of the policy's
+	Undated    bool             `json:"undated,omitempty"`  // the event indefinite_without_deadline was written
+	Adjusted   string           `json:"adjusted,omitempty"` // what the last event policy_adjusted said
+	Inline     int              `json:"inline,omitempty"`   // quick repetitions of the attempt that succeeded
 	Previous   *PreviousFailure `json:"previous,omitempty"`
 }
 
@@ -118,7 +121,7 @@ pick AS MATERIALIZED (
     SELECT f.n, p.* FROM found f CROSS JOIN LATERAL (
         SELECT r.ctid AS row FROM taskq.ready r
         WHERE r.shard = $1 AND r.queue_id = $2 AND r.tenant_id = f.tenant_id AND r.lane_id = f.lane_id
-          AND (r.deadline IS NULL OR r.deadline > (SELECT now FROM t))
+          AND (r.deadline IS NULL OR r.deadline > (SELECT now FROM t)) AND (r.start_by IS NULL OR r.start_by > (SELECT now FROM t))
         ORDER BY r.priority, r.seq LIMIT f.quantum
         FOR UPDATE SKIP LOCKED) p
     LIMIT $7
@@ -138,7 +141,7 @@ pick AS MATERIALIZED (
         SELECT x.row FROM (SELECT * FROM h WHERE h.tenant_id = f.tenant_id AND h.lane_id = f.lane_id ORDER BY h.priority) h CROSS JOIN LATERAL (
             SELECT r.ctid AS row FROM taskq.ready r
             WHERE r.shard = $1 AND r.queue_id = $2 AND r.tenant_id = h.tenant_id AND r.lane_id = h.lane_id AND r.priority = h.priority AND r.seq >= h.seq
-              AND (r.deadline IS NULL OR r.deadline > (SELECT now FROM t))
+              AND (r.deadline IS NULL OR r.deadline > (SELECT now FROM t)) AND (r.start_by IS NULL OR r.start_by > (SELECT now FROM t))
             ORDER BY r.seq LIMIT $10
             FOR UPDATE SKIP LOCKED) x
         LIMIT $10) p
@@ -257,8 +260,8 @@ m AS (
     RETURNING s.*
 ),
 r AS (
-    INSERT INTO taskq.ready (shard, priority, queue_id, tenant_id, attempt, lane_id, seq, claim_epoch, job_id, moved, deadline, extra)
-    SELECT shard, priority, queue_id, tenant_id, attempt, lane_id, nextval('taskq.ready_seq'), claim_epoch, job_id, true, deadline, extra
+    INSERT INTO taskq.ready (shard, priority, queue_id, tenant_id, attempt, lane_id, seq, claim_epoch, job_id, moved, deadline, start_by, extra)
+    SELECT shard, priority, queue_id, tenant_id, attempt, lane_id, nextval('taskq.ready_seq'), claim_epoch, job_id, true, deadline, start_by, extra
     FROM m ORDER BY due_at
     RETURNING queue_id
 )

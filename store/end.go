@@ -55,7 +55,16 @@ type Ending struct {
 	// FailKeep is how long the job is kept if the deadline ends it instead.
 	FailKeep time.Duration
 
+	// MaxAge is a deadline from the job's creation, for what is retried as
+	// indefinite; 0: none. It holds where it comes before the job's own, and
+	// stays with the job.
+	MaxAge time.Duration
+
 	Extra *Extra // replaces the moving row's; nil keeps it
+
+	// Events are written beside what became of the job. That it was
+	// interrupted, died or was cancelled is told without them.
+	Events []NewEvent
 
 	// Attempt is written beside it; nil: no row.
 	Attempt *AttemptRow
@@ -94,6 +103,7 @@ type AttemptRow struct {
 	Version    int
 	Fuel       int64
 	PeakMemory int64
+	Inline     int // quick repetitions that it had
 }
 
 // Verdict says what became of a member. A member without a verdict was no
@@ -102,6 +112,12 @@ type Verdict struct {
 	Lease  ID
 	Index  int
 	Status Status // as people see it: a terminal one, Scheduled or Pending
+}
+
+// NewEvent is something that happened to a job and isn't an attempt.
+type NewEvent struct {
+	Event string `json:"event"`
+	Facts any    `json:"facts,omitempty"` // encodes as a JSON object
 }
 
 // Successes are nearly all of the traffic, so they have a statement of their
@@ -131,6 +147,10 @@ r AS (
     SELECT $1, tenant_id, ((t.now + result_keep_ms * interval '1 millisecond') AT TIME ZONE 'UTC')::date + 1, job_id, content_type, result
     FROM m, t WHERE result IS NOT NULL AND NOT cancelled
 ),
+v AS (
+    INSERT INTO taskq.events (shard, tenant_id, job_id, at, event, facts)
+    SELECT $1, tenant_id, job_id, t.now, 'job.cancelled', jsonb_build_object('attempt', attempt) FROM m, t WHERE cancelled
+),
 ` + settleLeasesSQL + `
 SELECT lease_id, ix, CASE WHEN cancelled THEN 12 ELSE 10 END::smallint FROM m`
 
@@ -149,6 +169,9 @@ left_over AS (
     WHERE x.shard = $1 AND x.worker_id = $2 AND x.lease_id = e.lease_id AND e.ended <> e.every
 )`
 
+// deadNamesSQL are the names of retry.DeadReason by number.
+const deadNamesSQL = `(ARRAY['exhausted', 'non_retryable', 'deadline', 'crash_exhausted', 'payload_invalid', 'unroutable', 'version_mismatch', 'result_too_large', 'retry_budget'])`
+
 const endAnySQL = `
 WITH t AS MATERIALIZED (SELECT clock_timestamp() AS now),
 l AS MATERIALIZED (
@@ -162,30 +185,31 @@ m AS MATERIALIZED (
            t.now + i.delay_ms * interval '1 millisecond' AS due_at
     FROM t, unnest($5::uuid[], $6::int[], $7::smallint[], $8::smallint[], $9::smallint[], $10::bytea[], $11::text[], $12::text[], $13::text[], $14::text[],
                 $15::int[], $16::bigint[], $17::bigint[], $18::smallint[], $19::boolean[], $20::bigint[], $21::jsonb[], $22::bigint[], $23::bigint[],
-                $24::smallint[], $25::text[], $26::bigint[])
+                $24::smallint[], $25::text[], $26::bigint[], $27::bigint[], $28::jsonb[])
          AS i(lease_id, ix, action, status, dead_reason, result, content_type, error_class, message, decided_by,
                 version, keep_ms, delay_ms, reason, give_back, fail_keep_ms, new_extra, started_us, ended_us,
-                outcome, attempt_row, result_keep_ms)
+                outcome, attempt_row, result_keep_ms, age_ms, events)
     JOIN l USING (lease_id) WHERE get_bit(l.ended, i.ix - 1) = 0
 ),
 d AS MATERIALIZED (
-    SELECT m.*, j.lane_id, j.priority,
+    SELECT m.*, j.lane_id, j.priority, x.ends_by,
            CASE WHEN m.cancelled THEN 12
                 WHEN m.action = 1 THEN m.status
-                WHEN m.deadline < greatest(m.due_at, m.now) THEN 11
+                WHEN x.ends_by < greatest(m.due_at, m.now) THEN 11
                 WHEN m.action = 2 THEN 2
                 ELSE 1 END::smallint AS verdict,
-           NOT m.cancelled AND m.action <> 1 AND m.deadline < greatest(m.due_at, m.now) AS late
+           NOT m.cancelled AND m.action <> 1 AND x.ends_by < greatest(m.due_at, m.now) AS late
     FROM m JOIN taskq.jobs j ON j.shard = $1 AND j.tenant_id = m.tenant_id AND j.job_id = m.job_id
+    CROSS JOIN LATERAL (SELECT least(m.deadline, j.created_at + m.age_ms * interval '1 millisecond') AS ends_by) x
 ),
 s AS (
     INSERT INTO taskq.scheduled (shard, priority, queue_id, tenant_id, attempt, lane_id, claim_epoch, due_at, job_id, reason, deadline, extra)
-    SELECT $1, priority, queue_id, tenant_id, CASE WHEN give_back THEN attempt - 1 ELSE attempt END, lane_id, claim_epoch, due_at, job_id, reason, deadline, extra
+    SELECT $1, priority, queue_id, tenant_id, CASE WHEN give_back THEN attempt - 1 ELSE attempt END, lane_id, claim_epoch, due_at, job_id, reason, ends_by, extra
     FROM d WHERE verdict = 2
 ),
 r AS (
     INSERT INTO taskq.ready (shard, priority, queue_id, tenant_id, attempt, lane_id, seq, claim_epoch, job_id, moved, deadline, extra)
-    SELECT $1, priority, queue_id, tenant_id, CASE WHEN action = 3 THEN attempt - 1 ELSE attempt END, lane_id, nextval('taskq.ready_seq'), claim_epoch, job_id, true, deadline, extra
+    SELECT $1, priority, queue_id, tenant_id, CASE WHEN action = 3 THEN attempt - 1 ELSE attempt END, lane_id, nextval('taskq.ready_seq'), claim_epoch, job_id, true, ends_by, extra
     FROM d WHERE verdict = 1
 ),
 f AS (
@@ -194,7 +218,7 @@ f AS (
            ((now + CASE WHEN late THEN fail_keep_ms ELSE keep_ms END * interval '1 millisecond') AT TIME ZONE 'UTC')::date + 1, job_id, claim_epoch, $2,
            claimed_at + started_us * interval '1 microsecond', now,
            CASE WHEN late THEN 'DeadlineExceeded' ELSE error_class END,
-           CASE WHEN late THEN 'schedule_to_close reached before next dispatch' ELSE message END, decided_by, extra
+           CASE WHEN NOT late THEN message WHEN ends_by = deadline THEN 'schedule_to_close reached before next dispatch' ELSE 'max_indefinite_age reached before next dispatch' END, decided_by, extra
     FROM d WHERE verdict >= 10
 ),
 z AS (
@@ -204,10 +228,10 @@ z AS (
 ),
 a AS (
     INSERT INTO taskq.attempts (shard, outcome, tenant_id, attempt, version, http_status, exit_code, job_id, claim_epoch, worker_id, started_at, finished_at,
-        delay_ms, fuel, peak_memory, timed_out, pre_actor, retry_kind, decided_by, error_class, ancestors, message, stack, trap, origin, record, policy, digest)
+        delay_ms, fuel, peak_memory, inline, timed_out, pre_actor, retry_kind, decided_by, error_class, ancestors, message, stack, trap, origin, record, policy, digest)
     SELECT $1, outcome, tenant_id, attempt, version, (x.v ->> 'http')::int, (x.v ->> 'exit')::bigint, job_id, claim_epoch, $2,
         claimed_at + started_us * interval '1 microsecond', claimed_at + ended_us * interval '1 microsecond',
-        (x.v ->> 'delay')::bigint, (x.v ->> 'fuel')::bigint, (x.v ->> 'memory')::bigint,
+        (x.v ->> 'delay')::bigint, (x.v ->> 'fuel')::bigint, (x.v ->> 'memory')::bigint, (x.v ->> 'inline')::smallint,
         coalesce((x.v ->> 'timed_out')::boolean, false), coalesce((x.v ->> 'pre_actor')::boolean, false),
         x.v ->> 'kind', x.v ->> 'by', x.v ->> 'class', CASE WHEN x.v ? 'ancestors' THEN ARRAY(SELECT jsonb_array_elements_text(x.v -> 'ancestors')) END,
         x.v ->> 'message', x.v ->> 'stack', x.v ->> 'trap', x.v ->> 'origin', x.v ->> 'record', x.v -> 'policy', decode(x.v ->> 'digest', 'hex')
@@ -217,6 +241,14 @@ v AS (
     INSERT INTO taskq.events (shard, tenant_id, job_id, at, event, facts)
     SELECT $1, tenant_id, job_id, now, 'interrupted', jsonb_build_object('attempt', attempt, 'epoch', claim_epoch)
     FROM d WHERE action = 4
+    UNION ALL
+    SELECT $1, tenant_id, job_id, now, e ->> 'event', e -> 'facts' FROM d, jsonb_array_elements(events) e
+    UNION ALL
+    SELECT $1, tenant_id, job_id, now, 'job.cancelled', jsonb_build_object('attempt', attempt) FROM d WHERE verdict = 12
+    UNION ALL
+    SELECT $1, tenant_id, job_id, now, 'job.dead', jsonb_build_object('attempt', attempt,
+        'dead_reason', ` + deadNamesSQL + `[CASE WHEN late THEN 3 ELSE dead_reason END], 'error_class', CASE WHEN late THEN 'DeadlineExceeded' ELSE error_class END)
+    FROM d WHERE verdict IN (11, 13)
 ),
 ` + settleLeasesSQL + `
 SELECT lease_id, ix, verdict FROM d`
@@ -250,7 +282,7 @@ func (s *Store) end(ctx context.Context, q querier, shard int16, worker ID, endi
 func partition(endings []Ending) (plain, other []*Ending) {
 	for i := range endings {
 		e := &endings[i]
-		if e.Action == End && e.Status == Succeeded && e.Attempt == nil && e.Extra == nil && e.DecidedBy == "" {
+		if e.Action == End && e.Status == Succeeded && e.Attempt == nil && e.Extra == nil && e.DecidedBy == "" && e.Events == nil {
 			plain = append(plain, e)
 		} else {
 			other = append(other, e)
@@ -311,7 +343,7 @@ func (s *Store) endAny(ctx context.Context, q querier, shard int16, worker ID, e
 	classes, messages, deciders := make([]*string, n), make([]*string, n), make([]*string, n)
 	keep, resultKeep, delay, failKeep, ended := make([]int64, n), make([]int64, n), make([]int64, n), make([]int64, n), make([]int64, n)
 	started, giveBack := make([]int64, n), make([]bool, n)
-	extras, attempts := make([]*string, n), make([]*string, n)
+	extras, attempts, events, ages := make([]*string, n), make([]*string, n), make([]*string, n), make([]*int64, n)
 	for i, e := range endings {
 		of[i], ix[i] = e.Lease, int32(e.Index)
 		actions[i], status[i], dead[i], reasons[i] = int16(e.Action), int16(e.Status), e.DeadReason, int16(e.Reason)
@@ -320,7 +352,13 @@ func (s *Store) endAny(ctx context.Context, q querier, shard int16, worker ID, e
 		keep[i], delay[i], failKeep[i], ended[i] = e.Keep.Milliseconds(), e.Delay.Milliseconds(), e.FailKeep.Milliseconds(), e.Ended.Microseconds()
 		resultKeep[i] = e.resultKeep().Milliseconds()
 		started[i], giveBack[i] = e.Started.Microseconds(), e.GiveBack
+		ages[i] = orNil(e.MaxAge.Milliseconds())
 		var err error
+		if len(e.Events) > 0 {
+			if events[i], err = jsonText(e.Events); err != nil {
+				return nil, err
+			}
+		}
 		if e.Extra != nil {
 			if extras[i], err = jsonText(e.Extra); err != nil {
 				return nil, err
@@ -334,7 +372,7 @@ func (s *Store) endAny(ctx context.Context, q querier, shard int16, worker ID, e
 		}
 	}
 	rows, err := q.Query(ctx, s.schema.sql(endAnySQL), shard, pgID(worker), leases, bits, pgIDs(of), ix, actions, status, dead, results, contentTypes,
-		classes, messages, deciders, versions, keep, delay, reasons, giveBack, failKeep, extras, started, ended, outcomes, attempts, resultKeep)
+		classes, messages, deciders, versions, keep, delay, reasons, giveBack, failKeep, extras, started, ended, outcomes, attempts, resultKeep, ages, events)
 	if err != nil {
 		return nil, err
 	}
@@ -368,6 +406,7 @@ func (a *AttemptRow) columns() any {
 		Delay     *int64          `json:"delay,omitempty"`
 		Fuel      int64           `json:"fuel,omitempty"`
 		Memory    int64           `json:"memory,omitempty"`
+		Inline    int             `json:"inline,omitempty"`
 		TimedOut  bool            `json:"timed_out,omitempty"`
 		PreActor  bool            `json:"pre_actor,omitempty"`
 		Kind      string          `json:"kind,omitempty"`
@@ -382,7 +421,7 @@ func (a *AttemptRow) columns() any {
 		Policy    json.RawMessage `json:"policy,omitempty"`
 		Digest    string          `json:"digest,omitempty"`
 	}{
-		a.HTTPStatus, a.ExitCode, a.DelayMS, a.Fuel, a.PeakMemory, a.TimedOut, a.PreActor, a.RetryKind, a.DecidedBy, a.ErrorClass, a.Ancestors,
+		a.HTTPStatus, a.ExitCode, a.DelayMS, a.Fuel, a.PeakMemory, a.Inline, a.TimedOut, a.PreActor, a.RetryKind, a.DecidedBy, a.ErrorClass, a.Ancestors,
 		a.Message, a.Stack, a.Trap, a.Origin, a.Record, a.Policy, hex.EncodeToString(a.Digest),
 	}
 	return row

@@ -31,6 +31,11 @@ type NewJob struct {
 	// ScheduleToClose, which counts from the database's now.
 	Deadline        time.Time
 	ScheduleToClose time.Duration
+
+	// StartBy: a job that wasn't claimed by then isn't started at all. The
+	// absolute StartByAt wins over it.
+	StartBy   time.Duration
+	StartByAt time.Time
 }
 
 // JobOptions is what the enqueue overrode; kept with the job for ever.
@@ -49,11 +54,11 @@ type Enqueued struct {
 	DueAt     time.Time `json:"due_at"`
 }
 
-// LateError is a job whose time lies past its deadline. Nothing was stored.
+// LateError is a job whose time lies past its deadline or its start_by. Nothing was stored.
 type LateError struct {
 	Index    int // of the job in the call
 	DueAt    time.Time
-	Deadline time.Time
+	Deadline time.Time // the earlier of both
 }
 
 func (e *LateError) Error() string {
@@ -65,13 +70,16 @@ WITH t AS MATERIALIZED (SELECT clock_timestamp() AS now),
 i AS MATERIALIZED (
     SELECT u.*, t.now,
            coalesce(u.at, t.now + u.delay_ms * interval '1 millisecond', t.now) AS due_at,
-           coalesce(u.close_at, t.now + u.close_ms * interval '1 millisecond') AS deadline
+           coalesce(u.close_at, t.now + u.close_ms * interval '1 millisecond') AS deadline,
+           coalesce(u.start_at, t.now + u.start_ms * interval '1 millisecond') AS start_by
     FROM t, unnest($3::uuid[], $4::int[], $5::smallint[], $6::text[], $7::int[], $8::bytea[], $9::text[], $10::jsonb[],
-                   $11::jsonb[], $12::jsonb[], $13::jsonb[], $14::bigint[], $15::timestamptz[], $16::bigint[], $17::timestamptz[])
+                   $11::jsonb[], $12::jsonb[], $13::jsonb[], $14::bigint[], $15::timestamptz[], $16::bigint[], $17::timestamptz[], $18::bigint[], $19::timestamptz[])
          WITH ORDINALITY AS u(job_id, queue_id, priority, actor, version, payload, content_type, options,
-                   headers, tags, metadata, delay_ms, at, close_ms, close_at, ix)
+                   headers, tags, metadata, delay_ms, at, close_ms, close_at, start_ms, start_at, ix)
 ),
-late AS MATERIALIZED (SELECT ix, due_at, deadline FROM i WHERE greatest(due_at, now) > deadline ORDER BY ix LIMIT 1),
+late AS MATERIALIZED (
+    SELECT ix, due_at, least(deadline, start_by) AS deadline FROM i WHERE greatest(due_at, now) > least(deadline, start_by) ORDER BY ix LIMIT 1
+),
 n AS MATERIALIZED (
     SELECT i.*, CASE WHEN due_at <= now THEN nextval('taskq.ready_seq') END AS seq
     FROM i WHERE NOT EXISTS (SELECT FROM late)
@@ -83,12 +91,12 @@ j AS (
     FROM n
 ),
 r AS (
-    INSERT INTO taskq.ready (shard, priority, queue_id, tenant_id, attempt, lane_id, seq, claim_epoch, job_id, deadline)
-    SELECT $1, priority, queue_id, $2, 0, 0, seq, 0, job_id, deadline FROM n WHERE seq IS NOT NULL
+    INSERT INTO taskq.ready (shard, priority, queue_id, tenant_id, attempt, lane_id, seq, claim_epoch, job_id, deadline, start_by)
+    SELECT $1, priority, queue_id, $2, 0, 0, seq, 0, job_id, deadline, start_by FROM n WHERE seq IS NOT NULL
 ),
 s AS (
-    INSERT INTO taskq.scheduled (shard, priority, queue_id, tenant_id, attempt, lane_id, claim_epoch, due_at, job_id, reason, deadline)
-    SELECT $1, priority, queue_id, $2, 0, 0, 0, due_at, job_id, 1, deadline FROM n WHERE seq IS NULL
+    INSERT INTO taskq.scheduled (shard, priority, queue_id, tenant_id, attempt, lane_id, claim_epoch, due_at, job_id, reason, deadline, start_by)
+    SELECT $1, priority, queue_id, $2, 0, 0, 0, due_at, job_id, 1, deadline, start_by FROM n WHERE seq IS NULL
 )
 SELECT t.now, late.ix, late.due_at, late.deadline FROM t LEFT JOIN late ON true`
 
@@ -116,7 +124,7 @@ func (s *Store) enqueue(ctx context.Context, q querier, tenant Tenant, jobs []Ne
 	var late pgtype.Int8
 	var lateDue, lateDeadline pgtype.Timestamptz
 	err = q.QueryRow(ctx, s.schema.sql(enqueueSQL), tenant.Shard, tenant.ID, pgIDs(a.ids), a.queues, a.priorities, a.actors, a.versions,
-		a.payloads, a.contentTypes, a.options, a.headers, a.tags, a.metadata, a.delays, a.ats, a.closes, a.closeAts).
+		a.payloads, a.contentTypes, a.options, a.headers, a.tags, a.metadata, a.delays, a.ats, a.closes, a.closeAts, a.starts, a.startAts).
 		Scan(&now, &late, &lateDue, &lateDeadline)
 	if err != nil {
 		return nil, fmt.Errorf("enqueue: %w", err)
@@ -157,6 +165,8 @@ type enqueueColumns struct {
 	ats           []*time.Time
 	closes        []*int64
 	closeAts      []*time.Time
+	starts        []*int64
+	startAts      []*time.Time
 }
 
 func (s *Store) enqueueArrays(ctx context.Context, jobs []NewJob) (*enqueueColumns, error) {
@@ -166,6 +176,7 @@ func (s *Store) enqueueArrays(ctx context.Context, jobs []NewJob) (*enqueueColum
 		versions: make([]*int32, n), payloads: make([][]byte, n), contentTypes: make([]*string, n), options: make([]*string, n),
 		headers: make([]*string, n), tags: make([]*string, n), metadata: make([]*string, n),
 		delays: make([]*int64, n), ats: make([]*time.Time, n), closes: make([]*int64, n), closeAts: make([]*time.Time, n),
+		starts: make([]*int64, n), startAts: make([]*time.Time, n),
 	}
 	for i := range jobs {
 		j := &jobs[i]
@@ -183,6 +194,7 @@ func (s *Store) enqueueArrays(ctx context.Context, jobs []NewJob) (*enqueueColum
 		}
 		a.delays[i], a.closes[i] = orNil(j.Delay.Milliseconds()), orNil(j.ScheduleToClose.Milliseconds())
 		a.ats[i], a.closeAts[i] = timeOrNil(j.ScheduledAt), timeOrNil(j.Deadline)
+		a.starts[i], a.startAts[i] = orNil(j.StartBy.Milliseconds()), timeOrNil(j.StartByAt)
 		if err := a.encode(i, j); err != nil {
 			return nil, fmt.Errorf("enqueue: job %d: %w", i, err)
 		}

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -14,8 +15,8 @@ const expireReadySQL = `
 WITH t AS MATERIALIZED (SELECT clock_timestamp() AS now),
 p AS MATERIALIZED (
     SELECT r.queue_id, r.tenant_id, r.lane_id, r.priority, r.seq FROM taskq.ready r
-    WHERE r.shard = $1 AND r.deadline IS NOT NULL AND r.deadline <= (SELECT now FROM t)
-    ORDER BY r.deadline LIMIT $2 FOR UPDATE SKIP LOCKED
+    WHERE r.shard = $1 AND r.{limit} IS NOT NULL AND r.{limit} <= (SELECT now FROM t)
+    ORDER BY r.{limit} LIMIT $2 FOR UPDATE SKIP LOCKED
 ),
 g AS (
     DELETE FROM taskq.ready r USING p
@@ -27,25 +28,44 @@ const expireScheduledSQL = `
 WITH t AS MATERIALIZED (SELECT clock_timestamp() AS now),
 p AS MATERIALIZED (
     SELECT s.tenant_id, s.job_id FROM taskq.scheduled s
-    WHERE s.shard = $1 AND s.deadline IS NOT NULL AND s.deadline <= (SELECT now FROM t)
-    ORDER BY s.deadline LIMIT $2 FOR UPDATE SKIP LOCKED
+    WHERE s.shard = $1 AND s.{limit} IS NOT NULL AND s.{limit} <= (SELECT now FROM t)
+    ORDER BY s.{limit} LIMIT $2 FOR UPDATE SKIP LOCKED
 ),
 g AS (
     DELETE FROM taskq.scheduled s USING p WHERE s.shard = $1 AND s.tenant_id = p.tenant_id AND s.job_id = p.job_id
     RETURNING s.*
 )` + expiredToFinishedSQL
 
-const expiredToFinishedSQL = `
-INSERT INTO taskq.finished (shard, status, dead_reason, queue_id, tenant_id, attempt, keep_until, job_id, claim_epoch, finished_at, error_class, message, decided_by, extra)
-SELECT g.shard, 11, 3, g.queue_id, g.tenant_id, g.attempt, ((t.now + $3 * interval '1 millisecond') AT TIME ZONE 'UTC')::date + 1, g.job_id, g.claim_epoch, t.now,
-       'DeadlineExceeded', 'schedule_to_close reached before next dispatch', 'deadline', g.extra
+const expiredToFinishedSQL = `,
+f AS (
+    INSERT INTO taskq.finished (shard, status, dead_reason, queue_id, tenant_id, attempt, keep_until, job_id, claim_epoch, finished_at, error_class, message, decided_by, extra)
+    SELECT g.shard, 11, 3, g.queue_id, g.tenant_id, g.attempt, ((t.now + $3 * interval '1 millisecond') AT TIME ZONE 'UTC')::date + 1, g.job_id, g.claim_epoch, t.now,
+           'DeadlineExceeded', '{message}', 'deadline', g.extra
+    FROM g, t
+)
+INSERT INTO taskq.events (shard, tenant_id, job_id, at, event, facts)
+SELECT g.shard, g.tenant_id, g.job_id, t.now, 'job.dead', jsonb_build_object('attempt', g.attempt, 'dead_reason', 'deadline', 'error_class', 'DeadlineExceeded')
 FROM g, t`
 
-// ExpireDeadlines ends at most limit queued jobs whose deadline has passed, and
+// expireSQL are the statements of the sweep: each place by each of its limits.
+var expireSQL = func() (out []string) {
+	for _, place := range []string{expireReadySQL, expireScheduledSQL} {
+		for limit, message := range map[string]string{
+			"deadline": "schedule_to_close reached before next dispatch",
+			"start_by": "start_by reached before the first start",
+		} {
+			out = append(out, strings.NewReplacer("{limit}", limit, "{message}", message).Replace(place))
+		}
+	}
+	return out
+}()
+
+// ExpireDeadlines ends at most limit queued jobs of each place and each limit
+// whose deadline has passed, or which should have been started by now, and
 // keeps them as dead letters for so long. It answers how many there were.
 func (s *Store) ExpireDeadlines(ctx context.Context, shard int16, limit int, keep time.Duration) (int, error) {
 	total := 0
-	for _, sql := range []string{expireReadySQL, expireScheduledSQL} {
+	for _, sql := range expireSQL {
 		tag, err := s.hot.Exec(ctx, s.schema.sql(sql), shard, limit, keep.Milliseconds())
 		if err != nil {
 			return total, fmt.Errorf("expire deadlines: %w", err)

@@ -21,6 +21,9 @@ type Tenant struct {
 // DefaultTenant is the name of the tenant that every database has.
 const DefaultTenant = "default"
 
+// DefaultQueue is where jobs go that name none.
+const DefaultQueue = "default"
+
 // Tenant finds a tenant by its name; [ErrNotFound] if there is none.
 func (s *Store) Tenant(ctx context.Context, name string) (Tenant, error) {
 	s.mu.RLock()

@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"time"
 
@@ -25,25 +26,29 @@ func (w *Worker) attempt(j *job) {
 	}
 	a, e := w.prepare(t.ctx, j)
 	if a != nil && e == nil {
-		a.outcome = w.run(t.ctx, a)
-		e = w.decide(t.ctx, a)
+		e = w.execute(t.ctx, a)
 	}
 	if e == nil { // ownership is lost: no verdict
 		w.settled(&ending{job: j}, nil)
 		return
 	}
-	w.record(j, e)
+	tellAdjusted(e, a.Extra, a.adjusted)
+	w.record(a, e)
 }
 
 // attempted is an attempt with all that its verdict depends on.
 type attempted struct {
 	*job
-	actor  *catalog.Runnable
-	policy config.Resolved
+	actor    *catalog.Runnable
+	policy   config.Resolved
+	adjusted []string        // what of the enqueue no longer holds
+	settings json.RawMessage // the actor's own; nil: none
 
 	started, ended time.Time // by the monotonic clock
 	begun          bool      // the guest was let in
+	inline         int       // quick repetitions so far
 	outcome        host.Outcome
+	failure        *abi.Failure // that was decided about; nil: none
 }
 
 func (a *attempted) version() int {
@@ -66,7 +71,7 @@ func (w *Worker) prepare(ctx context.Context, j *job) (*attempted, *store.Ending
 	if actor != nil {
 		says = actor.Description
 	}
-	a.policy = w.resolve(&j.Claimed, j.tenant.Name, j.queue, says)
+	a.policy, a.adjusted = w.resolve(&j.Claimed, j.tenant.Name, j.queue, says)
 	switch {
 	case j.Unreadable != "":
 		w.log.Error("a job's row can't be read", "tenant", j.tenant.Name, "actor", j.Actor, "job", j.ID, "attempt", j.Attempt, "epoch", j.Epoch, "column", j.Unreadable)
@@ -84,7 +89,22 @@ func (w *Worker) prepare(ctx context.Context, j *job) (*attempted, *store.Ending
 	if w.poisoned(a) {
 		return a, w.overBudget(a)
 	}
+	a.settings = w.settingsOf(a)
 	return a, nil
+}
+
+// settingsOf is the actor's free-form block, as its guest and its mapper read it.
+func (w *Worker) settingsOf(a *attempted) json.RawMessage {
+	block := w.config.Current().Tenants[a.tenant.Name].Actors[a.Actor].Settings
+	if block == nil {
+		return nil
+	}
+	raw, err := json.Marshal(block)
+	if err != nil {
+		w.log.Error("an actor's settings can't be encoded", "tenant", a.tenant.Name, "actor", a.Actor, "error", err)
+		return nil
+	}
+	return raw
 }
 
 // hostFault sends a trouble of the host's own, before the guest could be let
@@ -95,23 +115,17 @@ func (w *Worker) hostFault(ctx context.Context, a *attempted, message string) *s
 	return w.decide(ctx, a)
 }
 
-// run executes one attempt; when it returns the guest has stopped.
-func (w *Worker) run(parent context.Context, a *attempted) host.Outcome {
-	ctx, done, refused := a.begin(parent)
-	if refused != nil {
-		a.ended = a.started
-		return host.Outcome{Kind: host.Stopped, Cause: refused}
-	}
-	defer done()
-	a.begun, a.started = true, time.Now()
+// run executes the body once; when it returns the guest has stopped.
+func (w *Worker) run(ctx context.Context, a *attempted) host.Outcome {
 	w.reached(Running, a.job)
+	began := time.Now()
 	out := a.actor.Module.Run(ctx, host.Attempt{
 		Kind: abi.KindRun, Input: a.Payload, Meta: a.meta(), Limits: host.Limits{Memory: int64(w.config.Current().Host.Memory)},
-		Sink: &sink{w: w, a: a}, Timeout: a.policy.StartToClose, Heartbeat: a.bits.Load, ResultContentType: a.actor.ResultContentType(),
+		Sink: &sink{w: w, a: a}, Timeout: a.timeLeft(began), Heartbeat: a.bits.Load, ResultContentType: a.actor.ResultContentType(),
 	})
 	a.ended = time.Now()
 	w.reached(Ran, a.job)
-	w.pace.took(a.ended.Sub(a.started))
+	w.pace.took(a.ended.Sub(began))
 	for _, warning := range out.Warnings {
 		w.log.Warn("attempt", "tenant", a.tenant.Name, "job", a.ID, "actor", a.Actor, "attempt", a.Attempt, "epoch", a.Epoch, "warning", warning)
 	}
@@ -124,6 +138,7 @@ func (a *attempted) meta() abi.Meta {
 		Attempt: a.Attempt, MaxAttempts: a.policy.Retry.MaxAttempts, RetryKind: string(a.policy.Retry.Kind), ClaimEpoch: a.Epoch,
 		RedriveCount: a.Extra.Redrives, SnoozeCount: a.Extra.Snoozes, EnqueuedAtMS: a.CreatedAt.UnixMilli(), NowMS: a.at(a.started).UnixMilli(),
 		StartToCloseMS: a.policy.StartToClose.Milliseconds(), ContentType: a.ContentType, Headers: a.Headers, Tags: a.Tags,
+		Inline: a.inline, Config: a.settings,
 	}
 	if !a.Deadline.IsZero() {
 		m.DeadlineMS = a.Deadline.UnixMilli()
@@ -135,9 +150,9 @@ func (a *attempted) meta() abi.Meta {
 }
 
 // record hands an ending to the completer; the slot is free from here on.
-func (w *Worker) record(j *job, e *store.Ending) {
-	e.Lease, e.Index = j.Lease, j.Index
-	w.completer.add(&ending{Ending: *e, job: j})
+func (w *Worker) record(a *attempted, e *store.Ending) {
+	e.Lease, e.Index = a.Lease, a.Index
+	w.completer.add(&ending{Ending: *e, job: a.job, hooks: w.hooksOf(a)})
 }
 
 // sink takes what a guest says into the host's log.

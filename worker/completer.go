@@ -45,7 +45,8 @@ type completer struct {
 // ending is what was decided about one job, by the identity that claimed it.
 type ending struct {
 	store.Ending
-	job *job
+	job   *job
+	hooks *hooked // that hear of it; nil: none
 	// unsure: a write of it got no answer, so one that finds nothing to end
 	// may have been preceded by itself.
 	unsure bool

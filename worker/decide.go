@@ -11,32 +11,49 @@ import (
 	"github.com/taskq-host/taskq-host/classify"
 	"github.com/taskq-host/taskq-host/config"
 	"github.com/taskq-host/taskq-host/host"
+	"github.com/taskq-host/taskq-host/retry"
 	"github.com/taskq-host/taskq-host/store"
 )
 
 // decide sends an outcome down the ladder; nil if the job is no longer ours.
 func (w *Worker) decide(ctx context.Context, a *attempted) *store.Ending {
+	_, e := w.judge(ctx, a)
+	return e
+}
+
+// judge is decide with the decision itself, which is zero where the ladder
+// wasn't asked.
+func (w *Worker) judge(ctx context.Context, a *attempted) (classify.Decision, *store.Ending) {
 	if a.outcome.Kind == host.Stopped {
 		switch {
 		case errors.Is(a.outcome.Cause, host.ErrInterrupted) && !a.begun:
-			return w.unstarted(a.job)
+			return classify.Decision{}, w.unstarted(a.job)
 		case errors.Is(a.outcome.Cause, host.ErrInterrupted):
-			return w.interrupted(a)
+			return classify.Decision{}, w.interrupted(a)
 		case !errors.Is(a.outcome.Cause, host.ErrCancelled):
-			return nil // the lease is lost
+			return classify.Decision{}, nil // the lease is lost
 		}
 	}
 	c := w.config.Current()
-	ladder := classify.Ladder{Rules: rulesOf(c, a), Settings: c.Host.RetrySettings(), Log: w.log}
-	return a.ending(ladder.Decide(ctx, a.input()))
+	d := w.ladder(c, a).Decide(ctx, a.input())
+	a.failure = d.Failure
+	e := a.ending(d)
+	if e != nil && d.Reschedules() {
+		e.MaxAge = maxAge(c, d.Kind)
+		w.tellUndated(c, a, &d, e)
+	}
+	return d, e
 }
 
-func rulesOf(c *config.Config, a *attempted) classify.Rules {
-	actor := c.Tenants[a.tenant.Name].Actors[a.Actor]
-	return classify.Rules{
-		RetryOn: actor.RetryOn, NonRetryable: actor.NonRetryableErrors,
-		Permanent: a.policy.Classification.Permanent, Retryable: a.policy.Classification.Retryable,
+// tellUndated writes an event the first time that nothing but success will
+// stop a job.
+func (w *Worker) tellUndated(c *config.Config, a *attempted, d *classify.Decision, e *store.Ending) {
+	if d.Action != classify.Retry || d.Kind != retry.Indefinite || !a.Deadline.IsZero() || c.Host.MaxIndefiniteAge > 0 || a.Extra.Undated {
+		return
 	}
+	e.Extra.Undated = true
+	e.Events = append(e.Events, store.NewEvent{Event: eventUndated, Facts: map[string]any{"attempt": a.Attempt, "decided_by": d.DecidedBy}})
+	w.log.Warn(eventUndated, "tenant", a.tenant.Name, "job", a.ID, "actor", a.Actor, "attempt", a.Attempt, "epoch", a.Epoch, "decided_by", d.DecidedBy)
 }
 
 var endings = map[host.OutcomeKind]classify.Ending{
@@ -96,6 +113,11 @@ func (a *attempted) succeeded(e *store.Ending, d *classify.Decision) {
 	if d.Result != nil {
 		e.Result, e.ContentType = d.Result, "application/json"
 	}
+	if a.inline > 0 {
+		extra := a.Extra
+		extra.Inline = a.inline
+		e.Extra = &extra
+	}
 }
 
 // again reschedules; what the next attempt must know travels with the row.
@@ -108,9 +130,8 @@ func (a *attempted) again(e *store.Ending, d *classify.Decision, why store.Sched
 	if why == store.ReasonSnooze {
 		extra.Snoozes++
 	}
-	if f := d.Failure; f != nil {
-		message, _ := abi.Text(f.Message, previousMessage)
-		extra.Previous = &store.PreviousFailure{Class: f.Class, Message: message}
+	if d.Failure != nil {
+		extra.Previous = previous(d.Failure)
 	}
 	if a.hostFault() {
 		extra.HostFaults++
@@ -121,11 +142,16 @@ func (a *attempted) again(e *store.Ending, d *classify.Decision, why store.Sched
 // previousMessage is how much of a failure's text travels with the row.
 const previousMessage = 512
 
+func previous(f *abi.Failure) *store.PreviousFailure {
+	message, _ := abi.Text(f.Message, previousMessage)
+	return &store.PreviousFailure{Class: f.Class, Message: message}
+}
+
 // row is the attempt's record.
 func (a *attempted) row(outcome store.AttemptOutcome, d *classify.Decision) *store.AttemptRow {
 	r := &store.AttemptRow{
 		Outcome: outcome, DecidedBy: d.DecidedBy, RetryKind: string(d.Kind), Policy: policySnapshot(a.policy.Retry),
-		Version: a.version(), Fuel: a.outcome.Usage.Fuel, PeakMemory: a.outcome.Usage.PeakMemory,
+		Version: a.version(), Fuel: a.outcome.Usage.Fuel, PeakMemory: a.outcome.Usage.PeakMemory, Inline: a.inline,
 	}
 	if a.actor != nil {
 		r.Digest = digestBytes(a.actor.Digest)

@@ -127,7 +127,7 @@ func (w *Worker) fetchLoop(ctx context.Context) {
 // room is how many jobs may be claimed now: what free slots can take at once,
 // and what all slots will begin within the prefetch span.
 func (w *Worker) room() int {
-	if w.completer.full() {
+	if w.completer.full() || w.hooks.full() {
 		return 0
 	}
 	waiting := w.backlog.len()

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"encoding/json"
+	"strings"
 	"time"
 
 	"github.com/taskq-host/taskq-host/config"
@@ -9,18 +10,41 @@ import (
 )
 
 // resolve gives how a job is run: the configuration of its place, with what
-// its enqueue said on top, corrected where that no longer holds.
-func (w *Worker) resolve(j *store.Claimed, tenant, queue string, says config.Patch) config.Resolved {
-	r := w.config.Current().Resolve(config.Lookup{Tenant: tenant, Queue: queue, Actor: j.Actor, Description: says})
+// its enqueue said on top, corrected where that no longer holds; and what was
+// corrected of the enqueue.
+func (w *Worker) resolve(j *store.Claimed, tenant, queue string, says config.Patch) (r config.Resolved, adjusted []string) {
+	r = w.config.Current().Resolve(config.Lookup{Tenant: tenant, Queue: queue, Actor: j.Actor, Description: says})
 	patch, ok := enqueuePatch(&j.Options)
 	if !ok {
-		return r
+		return r, nil
 	}
-	adjusted := r.Adjust(patch)
-	for _, what := range adjusted.Adjusted {
-		w.log.Warn("policy_adjusted", "tenant", tenant, "job", j.ID, "actor", j.Actor, "what", what)
+	before := len(r.Adjusted)
+	r = r.Adjust(patch)
+	adjusted = r.Adjusted[before:]
+	for _, what := range adjusted {
+		w.log.Warn(eventAdjusted, "tenant", tenant, "job", j.ID, "actor", j.Actor, "what", what)
 	}
-	return adjusted
+	return r, adjusted
+}
+
+// Events that aren't ends.
+const (
+	eventAdjusted = "policy_adjusted"
+	eventUndated  = "indefinite_without_deadline"
+)
+
+// tellAdjusted puts what was corrected beside the attempt's end, unless the
+// job has an event that says the same.
+func tellAdjusted(e *store.Ending, extra store.Extra, adjusted []string) {
+	what := strings.Join(adjusted, "; ")
+	if what == "" || what == extra.Adjusted {
+		return
+	}
+	e.Events = append(e.Events, store.NewEvent{Event: eventAdjusted, Facts: map[string][]string{"adjusted": adjusted}})
+	if e.Extra == nil {
+		e.Extra = &extra
+	}
+	e.Extra.Adjusted = what
 }
 
 // enqueuePatch reads what the enqueue overrode; it was checked at the door.

@@ -61,6 +61,7 @@ type bundle struct {
 	catalog *catalog.Catalog
 	config  *config.Live
 	tenant  store.Tenant
+	file    string // of the configuration
 }
 
 const quick = `
@@ -94,24 +95,40 @@ func open(ctx context.Context, t *testing.T, dsn, yaml string) *bundle {
 	require.NoError(t, os.WriteFile(file, []byte(yaml), 0o600))
 	live, err := config.Open(config.Sources{Files: []string{file}}, nil)
 	require.NoError(t, err)
-	return &bundle{t: t, ctx: ctx, dsn: dsn, store: s, catalog: c, config: live, tenant: tenant}
+	return &bundle{t: t, ctx: ctx, dsn: dsn, store: s, catalog: c, config: live, tenant: tenant, file: file}
 }
 
 // push uploads fixtures under their own names.
 func (b *bundle) push(names ...string) {
 	b.t.Helper()
 	for _, name := range names {
-		wasm, err := os.ReadFile(filepath.Join("..", "testdata", "wasm", name+".wasm"))
-		require.NoError(b.t, err)
-		_, err = b.catalog.Push(b.ctx, b.tenant, name, wasm)
-		require.NoError(b.t, err)
+		b.pushAs(name, name)
 	}
+}
+
+func (b *bundle) pushAs(name, fixture string) {
+	b.t.Helper()
+	_, err := b.catalog.Push(b.ctx, b.tenant, name, wasmOf(b.t, fixture))
+	require.NoError(b.t, err)
+}
+
+func wasmOf(t testing.TB, fixture string) []byte {
+	t.Helper()
+	wasm, err := os.ReadFile(filepath.Join("..", "testdata", "wasm", fixture+".wasm"))
+	require.NoError(t, err)
+	return wasm
 }
 
 // start runs a worker until the test ends or stop is called.
 func (b *bundle) start() (w *worker.Worker, stop func()) {
 	b.t.Helper()
-	w, err := worker.New(worker.Options{Store: b.store, Catalog: b.catalog, Config: b.config, Name: podName, Version: "test", Log: hclog.NewNullLogger()})
+	return b.startWith(worker.Options{Log: hclog.NewNullLogger()})
+}
+
+func (b *bundle) startWith(o worker.Options) (w *worker.Worker, stop func()) {
+	b.t.Helper()
+	o.Store, o.Catalog, o.Config, o.Name, o.Version = b.store, b.catalog, b.config, podName, "test"
+	w, err := worker.New(o)
 	require.NoError(b.t, err)
 	ctx, cancel := context.WithCancel(b.ctx)
 	done := make(chan error, 1)

@@ -53,7 +53,8 @@ func (w *Worker) unstarted(j *job) *store.Ending {
 // there is no attempt row, and the job is due again at once; unless its budget
 // is gone.
 func (w *Worker) interrupted(a *attempted) *store.Ending {
-	if d := retry.Interrupt(withKind(a.policy.Retry, a.lifted()), a.Attempt); !d.Retry {
+	d := retry.Interrupt(withKind(a.policy.Retry, a.lifted()), a.Attempt)
+	if !d.Retry {
 		e := a.dead(store.Crashed, d.Reason, abi.ClassWorkerStopped, "the worker stopped while the job ran, and no attempt is left")
 		e.Ended, e.Attempt.Outcome, e.Attempt.PreActor = a.ended.Sub(a.claimed), store.AttemptCrashed, false
 		return e
@@ -62,8 +63,16 @@ func (w *Worker) interrupted(a *attempted) *store.Ending {
 	extra.Interrupts++
 	return &store.Ending{
 		Action: store.Interrupt, Extra: &extra, Keep: keepFor(a.policy.TTLSucceeded), FailKeep: keepFor(a.policy.DLQRetention),
-		Started: a.started.Sub(a.claimed), Ended: a.ended.Sub(a.claimed),
+		Started: a.started.Sub(a.claimed), Ended: a.ended.Sub(a.claimed), MaxAge: maxAge(w.config.Current(), d.Kind),
 	}
+}
+
+// maxAge is the host's own deadline for what is kept alive without a budget.
+func maxAge(c *config.Config, kind retry.Kind) time.Duration {
+	if kind != retry.Indefinite {
+		return 0
+	}
+	return c.Host.MaxIndefiniteAge
 }
 
 // reclaimed decides for the members of dead workers' leases: each attempt is
@@ -86,15 +95,15 @@ func (w *Worker) deathOf(worker store.ID) (class, message string) {
 	return abi.ClassWorkerCrashed, "the worker that ran it is gone"
 }
 
-func (w *Worker) crashed(ctx context.Context, c *config.Config, now time.Time, o *store.Orphan) store.Ending {
+func (w *Worker) crashed(ctx context.Context, c *config.Config, now time.Time, o *store.Orphan) (e store.Ending) {
 	says, err := w.catalog.Description(ctx, store.Tenant{ID: o.Tenant, Shard: w.shard, Name: o.TenantName}, o.Actor)
 	if err != nil {
 		w.log.Warn("an actor's own policy can't be had: the configuration's decides", "tenant", o.TenantName, "job", o.ID, "actor", o.Actor, "error", err)
 	}
-	policy := w.resolve(&o.Claimed, o.TenantName, o.Queue, says)
+	policy, adjusted := w.resolve(&o.Claimed, o.TenantName, o.Queue, says)
 	d := retry.Reclaim(withKind(policy.Retry, retry.Kind(o.Extra.Lifted)), c.Host.RetrySettings(), o.ID, o.Attempt)
 	class, message := w.deathOf(o.Worker)
-	e := store.Ending{
+	e = store.Ending{
 		Lease: o.Lease, Index: o.Index, ErrorClass: class, Message: message, DecidedBy: "policy",
 		Keep: keepFor(policy.DLQRetention), FailKeep: keepFor(policy.DLQRetention), Ended: now.Sub(o.ClaimedAt),
 		Attempt: &store.AttemptRow{
@@ -102,10 +111,12 @@ func (w *Worker) crashed(ctx context.Context, c *config.Config, now time.Time, o
 			RetryKind: string(d.Kind), Policy: policySnapshot(policy.Retry),
 		},
 	}
+	defer tellAdjusted(&e, o.Extra, adjusted)
 	if !d.Retry {
 		e.Action, e.Status, e.DeadReason = store.End, store.Crashed, int16(d.Reason)
 		return e
 	}
+	e.MaxAge = maxAge(c, d.Kind)
 	e.Action, e.Delay, e.Reason = store.Reschedule, d.Delay, store.ReasonReclaim
 	ms := d.Delay.Milliseconds()
 	e.Attempt.DelayMS = &ms

@@ -13,6 +13,7 @@ import (
 
 	"github.com/taskq-host/taskq-host/abi"
 	"github.com/taskq-host/taskq-host/catalog"
+	"github.com/taskq-host/taskq-host/classify/sandbox"
 	"github.com/taskq-host/taskq-host/config"
 	"github.com/taskq-host/taskq-host/host"
 	"github.com/taskq-host/taskq-host/store"
@@ -28,6 +29,9 @@ type Options struct {
 	Version   string // of the host
 	ListenURL string // the direct connection for wake-ups; empty: the pool's
 	Shard     int16
+	// ClassifierTimeout is what one question to a classifier's module may take;
+	// 0: sandbox.Timeout.
+	ClassifierTimeout time.Duration
 	// Checkpoint is called at named points of a job's way, from whatever
 	// goroutine gets there. It is for tests that kill the process at one, or
 	// keep a ledger of who ran what. nil calls nothing.
@@ -78,6 +82,8 @@ type Worker struct {
 
 	backlog   *backlog
 	completer *completer
+	hooks     *hooks
+	answers   *sandbox.Cache
 	tenure    atomic.Pointer[tenure]
 	draining  atomic.Bool
 	nudge     chan struct{} // beat now
@@ -89,6 +95,8 @@ type Worker struct {
 	sooner    chan time.Duration // a job of ours is due in so long
 	stats     Stats
 
+	classifierTimeout time.Duration // 0: the sandbox's own
+
 	checkpoint func(Point, *store.Claimed)
 	renewing   sync.Mutex // held while a lost tenure is replaced
 	former     sync.Map   // identities that this process had and lost: store.ID → struct{}
@@ -97,6 +105,9 @@ type Worker struct {
 // Stats counts what a worker has done since it began.
 type Stats struct {
 	Claimed, Succeeded, Failed, Retried, Deferred, Cancelled, Crashed, Released, Lost atomic.Int64
+
+	BrokenClassifiers  atomic.Int64 // answers of classifiers and mappers that were skipped
+	Hooks, BrokenHooks atomic.Int64
 }
 
 // New makes a worker; nothing runs yet.
@@ -119,6 +130,7 @@ func New(o Options) (*Worker, error) {
 		backlog: newBacklog(), nudge: make(chan struct{}, 1), wakes: newWakes(),
 		idle: make(chan struct{}, 1), hurry: make(chan struct{}, 2),
 		sooner: make(chan time.Duration, 16), checkpoint: o.Checkpoint,
+		hooks: newHooks(), answers: sandbox.NewCache(), classifierTimeout: o.ClassifierTimeout,
 	}
 	w.completer = newCompleter(func(ctx context.Context, who store.ID, endings []store.Ending) ([]store.Verdict, error) {
 		w.reached(Writing, nil)
@@ -180,6 +192,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	w.backlog.close()
 	err = w.drain(&slots)
 	w.completer.close()
+	w.hooks.close(w.stopping.CleanupGrace)
 	stopBeating()
 	beaters.Wait()
 	w.leave()
@@ -287,6 +300,7 @@ func (w *Worker) settled(e *ending, v *store.Verdict) {
 	if v == nil && e.unsure && ours && !t.lost() {
 		// Nobody else may end it: the write that got no answer did.
 		w.count(e, e.intended())
+		w.tellHooks(e, e.intended())
 		return
 	}
 	if v == nil {
@@ -295,6 +309,7 @@ func (w *Worker) settled(e *ending, v *store.Verdict) {
 		return
 	}
 	w.count(e, v.Status)
+	w.tellHooks(e, v.Status)
 }
 
 func (w *Worker) count(e *ending, s store.Status) {

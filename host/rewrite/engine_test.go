@@ -28,7 +28,7 @@ func newEngine(t testing.TB) wazero.Runtime {
 // deadline to return against what is bearable.
 func stops(t *testing.T, wasm []byte, export string, args ...uint64) {
 	t.Helper()
-	const deadline, bearable = 100 * time.Millisecond, 2 * time.Second
+	const deadline, bearable = 100 * time.Millisecond, 5 * time.Second
 	engine := newEngine(t)
 	instance, err := engine.InstantiateWithConfig(t.Context(), wasm, wazero.NewModuleConfig().WithName(""))
 	require.NoError(t, err)
