@@ -42,6 +42,8 @@ lint: ## gofmt, go vet, golangci-lint
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); echo "run gofmt -w on these"; exit 1; }
 	$(GO) vet ./...
 	cd sdk-guest/go && $(GO) vet ./...
+	@for dir in plugins/go-*; do (cd $$dir && GOOS=wasip1 GOARCH=wasm $(GO) vet ./...) || exit 1; done
+	cd bench && $(GO) vet ./...
 	@command -v $(GOLANGCI) >/dev/null || { \
 		echo "installing golangci-lint $(GOLANGCI_VERSION) into $$($(GO) env GOPATH)/bin"; \
 		$(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION); }
@@ -55,6 +57,11 @@ fuzz: ## run each fuzzer for FUZZTIME (30s)
 .PHONY: bench
 bench: postgres build wasm ## measure beside River and beside the bare statements; keeps raw output in bench/results
 	cd bench && $(GO) run . $(BENCHFLAGS)
+
+KILLS ?= 10000
+.PHONY: chaos
+chaos: postgres ## kill workers KILLS times (10000) under load and check that nothing is lost or doubled; keeps the figures in bench/results
+	TASKQ_CHAOS_KILLS=$(KILLS) $(GO) test ./chaos -run '^TestNothingIsLostOrDoubledWhenWorkersAreKilled$$' -count=1 -timeout 0 -v
 
 .PHONY: tidy
 tidy: ## tidy every module

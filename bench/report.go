@@ -106,7 +106,7 @@ func (r *Report) save(dir, name string, facts map[string]string) error {
 	if err != nil {
 		return err
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	w := bufio.NewWriter(f)
 	head, _ := json.Marshal(facts)
 	fmt.Fprintln(w, string(head))

@@ -23,7 +23,6 @@ var later = []string{
 	"tenants.*.weight",
 	"tenants.*.ceilings.memory",
 	"tenants.*.ceilings.concurrency",
-	"tenants.*.actors.*.queue",
 	"tenants.*.actors.*.grants",
 }
 

@@ -139,7 +139,7 @@ func zigError(text string) (lastWords, bool) {
 
 var (
 	scriptAt  = regexp.MustCompile(`(?m)^(?:abort: )?(.*) at (\S+:\d+:\d+)$`)
-	scriptIn  = regexp.MustCompile(`(?m)^abort: (.*) in (\S+\(\d+:\d+\))$`)
+	scriptIn  = regexp.MustCompile(`(?m)^abort: (.*) in (\S*\(\d+:\d+\))$`)
 	jsFrame   = regexp.MustCompile(`^\s+at .+`)
 	jsHeading = regexp.MustCompile(`^(?:Uncaught )?((?:[A-Za-z_$][\w$.]*)?(?:Error|Exception)\b.*)$`)
 )

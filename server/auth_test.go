@@ -83,10 +83,7 @@ func TestGate(t *testing.T) {
 		if errors.As(err, &p) {
 			return p.Status, p
 		}
-		if err != nil {
-			return 503, nil
-		}
-		return 200, nil
+		return map[bool]int{true: 200, false: 503}[err == nil], nil
 	}
 	const here, sameNet, there = "[2001:db8::1]:1000", "[2001:db8::ffff]:2", "[2001:db8:0:1::1]:1000"
 

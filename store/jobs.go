@@ -35,7 +35,7 @@ type Job struct {
 	DeadReason  int16
 	Cancelling  bool
 	ContentType string
-	Payload     []byte
+	Payload     []byte // nil in lists: a page of them could be a gigabyte
 	Headers     map[string]string
 	Tags        []string
 	Metadata    json.RawMessage
@@ -47,13 +47,15 @@ type Job struct {
 
 // Where a job is, by elimination: what isn't finished, scheduled or leased is
 // ready. So a list costs what it shows, never the backlog.
-const jobColumnsSQL = `
+const jobHeadSQL = `
 SELECT j.job_id, q.name, j.actor, coalesce(f.version, j.version, 0), j.priority,
        CASE WHEN f.job_id IS NOT NULL THEN f.status WHEN l.job_id IS NOT NULL THEN 4 WHEN s.due_at > (SELECT now FROM t) THEN 2 ELSE 1 END::smallint,
        coalesce(f.attempt, l.attempt, s.attempt, m.attempt, 0), coalesce(f.claim_epoch, l.epoch, s.claim_epoch, m.claim_epoch, 0),
        j.created_at, CASE WHEN s.due_at > (SELECT now FROM t) THEN s.due_at END, coalesce(s.reason, 0)::smallint, coalesce(l.deadline, s.deadline, m.deadline, fr.deadline),
        coalesce(f.started_at, l.claimed_at), f.finished_at, coalesce(f.error_class, a.error_class, ''), coalesce(f.message, a.message, ''), coalesce(f.decided_by, a.decided_by, ''),
-       coalesce(f.dead_reason, 0)::smallint, coalesce(l.cancelling, false), coalesce(j.content_type, 'application/json'), j.payload, j.headers, j.tags, j.metadata, j.options,
+       coalesce(f.dead_reason, 0)::smallint, coalesce(l.cancelling, false), coalesce(j.content_type, 'application/json'), `
+
+const jobTailSQL = `, j.headers, j.tags, j.metadata, j.options,
        coalesce(f.extra, l.extra, s.extra, m.extra)
 FROM p JOIN taskq.jobs j ON j.shard = $1 AND j.tenant_id = $2 AND j.job_id = p.job_id
 JOIN taskq.queues q USING (queue_id)
@@ -69,7 +71,7 @@ LEFT JOIN LATERAL (SELECT a.error_class, a.message, a.decided_by FROM taskq.atte
     ORDER BY a.claim_epoch DESC LIMIT 1) a ON true
 `
 
-const jobSQL = `WITH t AS MATERIALIZED (SELECT clock_timestamp() AS now), p AS MATERIALIZED (SELECT unnest($3::uuid[]) AS job_id)` + jobColumnsSQL
+const jobSQL = `WITH t AS MATERIALIZED (SELECT clock_timestamp() AS now), p AS MATERIALIZED (SELECT unnest($3::uuid[]) AS job_id)` + jobHeadSQL + `j.payload` + jobTailSQL
 
 const resultSQL = `SELECT result, coalesce(content_type, 'application/json') FROM taskq.results WHERE shard = $1 AND tenant_id = $2 AND job_id = $3 LIMIT 1`
 
@@ -122,7 +124,7 @@ const jobsSQL = `WITH t AS MATERIALIZED (SELECT clock_timestamp() AS now), p AS 
     WHERE j.shard = $1 AND j.tenant_id = $2 AND j.job_id < $3
       AND ($4::text IS NULL OR j.actor = $4) AND ($5::integer IS NULL OR j.queue_id = $5) AND ($6::text IS NULL OR $6 = ANY (j.tags))
     ORDER BY j.job_id DESC LIMIT $7
-)` + jobColumnsSQL + `ORDER BY j.job_id DESC`
+)` + jobHeadSQL + `NULL::bytea` + jobTailSQL + `ORDER BY j.job_id DESC`
 
 // ListJobs lists jobs of a tenant, newest first. The second answer is the
 // cursor for the next page, zero when there is none. A page may hold fewer

@@ -25,7 +25,7 @@ func (w *Worker) attempt(j *job) {
 		return
 	}
 	a, e := w.prepare(t.ctx, j)
-	if e == nil {
+	if a != nil && e == nil {
 		e = w.execute(t.ctx, a)
 	}
 	if e == nil { // ownership is lost: no verdict
@@ -63,7 +63,7 @@ func (a *attempted) version() int {
 func (a *attempted) lifted() retry.Kind { return retry.Kind(a.Extra.Lifted) }
 
 // prepare finds the actor and the policy; or says how the job ends without
-// being run.
+// being run. It answers nothing at all if the lease was lost meanwhile.
 func (w *Worker) prepare(ctx context.Context, j *job) (*attempted, *store.Ending) {
 	actor, err := w.catalog.Runnable(ctx, j.tenant, j.Actor, j.Version)
 	a := &attempted{job: j, actor: actor, started: time.Now()}
@@ -78,6 +78,8 @@ func (w *Worker) prepare(ctx context.Context, j *job) (*attempted, *store.Ending
 		return a, w.hostFault(ctx, a, "the job's row could not be read")
 	case errors.Is(err, store.ErrNotFound):
 		return a, w.unroutable(a)
+	case ctx.Err() != nil:
+		return nil, nil
 	case err != nil:
 		// The module can't be had: the database's or the disk's trouble, not
 		// the job's. It goes down the ladder as a fault of the host's own.

@@ -151,11 +151,11 @@ func (f *flaky) end(ctx context.Context, who store.ID, endings []store.Ending) (
 	if err != nil && !f.after {
 		return nil, err
 	}
-	v, real := f.s.End(ctx, 0, who, endings)
+	v, stored := f.s.End(ctx, 0, who, endings)
 	if err != nil {
 		return nil, err
 	}
-	return v, real
+	return v, stored
 }
 
 func down(n int) []error {

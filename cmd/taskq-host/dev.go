@@ -2,21 +2,13 @@ package main
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
-	"strings"
 	"syscall"
-	"time"
 
-	"github.com/hashicorp/go-hclog"
 	"github.com/spf13/cobra"
-
-	"github.com/taskq-host/taskq-host/store"
 )
 
 func newDev() *cobra.Command {
@@ -90,22 +82,14 @@ func devSignals(stdin io.Reader) []os.Signal {
 
 // welcome sees to the token and says how to go on.
 func welcome(ctx context.Context, w io.Writer, n *node) error {
-	path, err := contextPath()
-	if err != nil {
-		return failed("context file", err)
-	}
 	address := baseURL(n.listener)
-	token, err := devToken(ctx, n.db.Store, path, address, n.log)
+	token, err := devToken(ctx, n.db.Store, address)
 	if err != nil {
 		return err
 	}
 	where := "the configured Postgres"
 	if n.db.embedded != nil {
 		where = fmt.Sprintf("embedded Postgres %s in %s", n.db.embedded.Version(), n.db.embedded.Dir())
-	}
-	shown := "kept in " + path
-	if token != "" {
-		shown = token + "  (shown once; kept in " + path + ")"
 	}
 	_, err = fmt.Fprintf(w, `taskq-host %s is up
 
@@ -117,62 +101,6 @@ func welcome(ctx context.Context, w io.Writer, n *node) error {
   enqueue a job   taskq-host job enqueue hello --payload '{"name":"you"}' --wait
   stop            Ctrl-C
 
-`, thisRelease().Version, address, where, shown)
+`, thisRelease().Version, address, where, token)
 	return err
-}
-
-// devToken makes sure that the context file holds a token that is valid for
-// this server. It answers the token if it had to be made.
-func devToken(ctx context.Context, s *store.Store, path, address string, log hclog.Logger) (string, error) {
-	known, err := readContexts(path)
-	if err != nil {
-		return "", failed("context file", err)
-	}
-	if token := known.Servers[address].Token; token != "" {
-		switch _, err := s.Token(ctx, token); {
-		case err == nil && known.Current == address:
-			return "", nil
-		case err == nil:
-			return "", keepContext(known, path, address, token)
-		case !errors.Is(err, store.ErrNotFound):
-			return "", failed("", err)
-		}
-	}
-	tenant, err := s.Tenant(ctx, store.DefaultTenant)
-	if err != nil {
-		return "", failed("", err)
-	}
-	token, err := s.IssueToken(ctx, tenant, devTokenName(path, address), "admin")
-	if err != nil {
-		return "", failed("", err)
-	}
-	log.Debug("issued a token", "context", path)
-	return token, keepContext(known, path, address, token)
-}
-
-// keepContext makes a server the one that commands talk to, unless the present
-// one still answers: then a second dev beside it only adds itself.
-func keepContext(known contexts, path, address, token string) error {
-	if known.Current == "" || known.Current == address || !reachable(known.Current) {
-		known.Current = address
-	}
-	if err := known.keep(path, address, token); err != nil {
-		return failed("context file", err)
-	}
-	return nil
-}
-
-func reachable(address string) bool {
-	conn, err := net.DialTimeout("tcp", strings.TrimPrefix(address, "http://"), time.Second)
-	if err != nil {
-		return false
-	}
-	return conn.Close() == nil
-}
-
-// devTokenName is a name of its own for each address in each user's context
-// file, because issuing a token ends the one of the same name.
-func devTokenName(path, address string) string {
-	sum := sha256.Sum256([]byte(path + "\x00" + address))
-	return "dev-" + hex.EncodeToString(sum[:6])
 }
