@@ -101,6 +101,7 @@ func (s *Server) routes() (http.Handler, error) {
 	s.api = humago.New(api, apiConfig())
 	s.jobRoutes()
 	s.actorRoutes()
+	s.classifierRoutes()
 	s.placeRoutes()
 	spec, err := s.OpenAPI()
 	if err != nil {
