@@ -66,8 +66,8 @@ type costing struct {
 
 	imported uint32 // functions of the host's, which call nothing
 	calls    bool   // it calls something that may call again
-	straight bool // so far control can't have gone anywhere else
-	merged   bool // the first loop's head looks at the entry's charge
+	straight bool   // so far control can't have gone anywhere else
+	merged   bool   // the first loop's head looks at the entry's charge
 }
 
 func (c *costing) body(wasm []byte, b scan.Body) {
