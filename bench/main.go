@@ -86,7 +86,7 @@ func (b *bench) throughput(ctx context.Context) error {
 	}{
 		{"jobs/statements", func(ctx context.Context) (time.Duration, error) { return b.statementsRun(ctx, &bytes) }},
 		{"jobs/small_guest", func(ctx context.Context) (time.Duration, error) {
-			return b.guestRun(ctx, "small_guest", filepath.Join(b.root, "testdata", "wasm", "noop.wasm"), b.jobs)
+			return b.guestRun(ctx, "small_guest", filepath.Join(b.root, "bin", "plugins", "c-noop.wasm"), b.jobs)
 		}},
 		{"jobs/river_tuned", func(ctx context.Context) (time.Duration, error) { return b.riverRun(ctx, riverTuned, b.jobs) }},
 	}
@@ -101,7 +101,7 @@ func (b *bench) throughput(ctx context.Context) error {
 	}
 	// Slower by nature: fewer jobs, one run.
 	few := b.jobs / 10
-	if took, err := b.guestRun(ctx, "go_guest", filepath.Join(b.root, "bin", "plugins", "noop-go.wasm"), few); err == nil {
+	if took, err := b.guestRun(ctx, "go_guest", filepath.Join(b.root, "bin", "plugins", "go-noop.wasm"), few); err == nil {
 		results["jobs/go_guest"] = []float64{rate(few, took)}
 	} else if !os.IsNotExist(err) {
 		return err
@@ -248,7 +248,7 @@ func (b *bench) latencies(ctx context.Context) error {
 		return err
 	}
 	defer o.close(ctx)
-	if err := o.push(ctx, "noop", filepath.Join(b.root, "testdata", "wasm", "noop.wasm")); err != nil {
+	if err := o.push(ctx, "noop", filepath.Join(b.root, "bin", "plugins", "c-noop.wasm")); err != nil {
 		return err
 	}
 	ms, err := o.latency(ctx, 200)

@@ -154,7 +154,7 @@ func (j *NewJob) wire() (*wireJob, error) {
 	}
 	if !j.Deadline.IsZero() {
 		if w.ScheduleToClose != "" {
-			return nil, errors.New("ScheduleToClose and Deadline exclude each other")
+			return nil, errors.New("the fields ScheduleToClose and Deadline exclude each other")
 		}
 		w.ScheduleToClose = moment(j.Deadline)
 	}
@@ -166,7 +166,7 @@ func (j *NewJob) wire() (*wireJob, error) {
 	}
 	switch {
 	case j.Payload != nil && j.PayloadBytes != nil:
-		return nil, errors.New("Payload and PayloadBytes exclude each other")
+		return nil, errors.New("the fields Payload and PayloadBytes exclude each other")
 	case j.PayloadBytes != nil:
 		text := base64.StdEncoding.EncodeToString(j.PayloadBytes)
 		w.PayloadBase64 = &text

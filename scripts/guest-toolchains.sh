@@ -10,6 +10,7 @@ set -euo pipefail
 clang=19                       # clang-19 1:19.1.7-3~deb12u1, wasi-libc 0.0~git20220510
 assemblyscript=0.28.20
 jsonas=1.6.0
+wasishim=0.1.0
 tools=${TASKQ_TOOLCHAINS:-${XDG_CACHE_HOME:-$HOME/.cache}/taskq-host/toolchains}
 
 die() {
@@ -32,7 +33,8 @@ command -v npm >/dev/null || packages npm
 mkdir -p "$tools/assemblyscript"
 (cd "$tools/assemblyscript" &&
 	{ [ -f package.json ] || npm init -y >/dev/null; } &&
-	npm install --silent --no-audit --no-fund -E "assemblyscript@$assemblyscript" "json-as@$jsonas")
+	npm install --silent --no-audit --no-fund -E "assemblyscript@$assemblyscript" "json-as@$jsonas" \
+		"@assemblyscript/wasi-shim@$wasishim")
 
 # Debian's rustc-web comes without a standard library for WebAssembly, but
 # with its source; built once, plain rustc finds it in its sysroot.

@@ -30,6 +30,9 @@ func (s *Server) actorRoutes() {
 		}},
 		Middlewares: s.takeBody(upload), Errors: []int{400, 401, 403, 408, 413, 415, 429, 503},
 	}, s.pushActor)
+	answers := s.api.OpenAPI().Paths["/v1/actors/{name}"].Put.Responses
+	answers["200"].Description = "Nothing new was stored: a dry run, or the bytes that are current already."
+	answers["201"] = &huma.Response{Description: "A new version was stored.", Content: answers["200"].Content}
 	huma.Register(s.api, huma.Operation{
 		OperationID: "list-actors", Method: http.MethodGet, Path: "/v1/actors", Tags: []string{actorsTag}, Summary: "List actors", Errors: []int{401, 429, 503},
 	}, s.listActors)

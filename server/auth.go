@@ -186,6 +186,7 @@ func callerOf(ctx context.Context) store.Token {
 // guard lets requests with a good token pass, as those of its tenant.
 func (s *Server) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Cache-Control", "no-store")
 		token, err := s.gate.admit(r)
 		if err != nil {
 			s.writeError(w, r, err)

@@ -83,8 +83,9 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request, rule bodyRule,
 	if within == 0 {
 		within = s.timing.body
 	}
-	// A recorder of a test has no deadlines.
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(within))
+	// Errors of these mean that there is no connection: a test's recorder.
+	conn := http.NewResponseController(w)
+	_ = conn.SetReadDeadline(time.Now().Add(within))
 	var from io.Reader = http.MaxBytesReader(w, r.Body, most)
 	switch encoding := r.Header.Get("Content-Encoding"); encoding {
 	case "", "identity":
@@ -108,6 +109,9 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request, rule bodyRule,
 	if int64(buf.Len()) > most {
 		return nil, tooLarge("body", most)
 	}
+	// Passing it later would cancel the request at work. Where the body wasn't
+	// read to its end it stays, because the server still reads some of the rest.
+	_ = conn.SetReadDeadline(time.Time{})
 	if buf.Len() == 0 && !rule.optional {
 		return nil, invalid("body", "is needed")
 	}

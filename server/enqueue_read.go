@@ -242,13 +242,9 @@ func (d *draft) readResultTTL(raw []byte) string {
 	if rule := readText(raw, &text, 64); rule != "" {
 		return rule
 	}
-	if text == "none" {
-		d.resultTTL = longest
-		return ""
-	}
 	ttl, err := config.ParseDuration(text)
 	if err != nil || ttl < time.Second || ttl > longest {
-		return "must be a duration, 1s to 36500d, or none"
+		return "must be a duration, 1s to 36500d"
 	}
 	d.resultTTL = ttl
 	return ""

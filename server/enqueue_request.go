@@ -25,7 +25,7 @@ type EnqueueRequest struct {
 	Headers         map[string]string `json:"headers,omitempty" maxProperties:"32" doc:"For the guest and for tracing (traceparent). At most 32, and 8 KiB together."`
 	Tags            []string          `json:"tags,omitempty" maxItems:"16" maxLength:"128" uniqueItems:"true" example:"[\"invoice\"]" doc:"To find it by."`
 	Metadata        json.RawMessage   `json:"metadata,omitempty" doc:"A JSON object for people and tools; the guest doesn't see it. At most 16 KiB."`
-	ResultTTL       string            `json:"result_ttl,omitempty" example:"7d" doc:"How long the job is kept once it succeeded: a duration, 1s to 36500d, or none for ever."`
+	ResultTTL       string            `json:"result_ttl,omitempty" example:"7d" doc:"How long the result is kept, where that is shorter than the job is: a duration, 1s to 36500d."`
 }
 
 // RetryRequest is a retry block, as in a configuration file.

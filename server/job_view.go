@@ -86,8 +86,9 @@ func viewOf(j *store.Job) Job {
 	if j.ResultType != "" {
 		out.ResultContentType = j.ResultType
 		out.Result, out.ResultBase64 = showBytes(j.Result, j.ResultType)
-	} else if j.Status == store.Succeeded {
-		out.Result, out.ResultContentType = json.RawMessage("null"), jsonType // nothing was pushed
+	} else if j.Status == store.Succeeded && j.Options.ResultTTLMS == 0 {
+		// Nothing was pushed. With a TTL of its own it may as well be gone.
+		out.Result, out.ResultContentType = json.RawMessage("null"), jsonType
 	}
 	return out
 }

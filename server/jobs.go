@@ -19,12 +19,12 @@ func (s *Server) jobRoutes() {
 	huma.Register(s.api, huma.Operation{
 		OperationID: "enqueue", Method: http.MethodPost, Path: "/v1/jobs", Tags: []string{jobsTag}, DefaultStatus: http.StatusCreated,
 		Summary: "Enqueue a job", Description: "Stores one job and wakes a worker if it is due.",
-		Middlewares: s.takeBody(one), Errors: []int{400, 401, 408, 413, 415, 429, 503},
+		Middlewares: s.takeBody(one), Errors: []int{400, 401, 408, 413, 415, 422, 429, 503},
 	}, s.enqueue)
 	huma.Register(s.api, huma.Operation{
 		OperationID: "enqueue-batch", Method: http.MethodPost, Path: "/v1/jobs/batch", Tags: []string{jobsTag},
 		Summary: "Enqueue many jobs", Description: "At most 10,000 jobs and 64 MiB. Each is judged alone and the answer has a result for each; with atomic, one that breaks a rule refuses all.",
-		Middlewares: s.takeBody(many), Errors: []int{400, 401, 408, 413, 415, 429, 503},
+		Middlewares: s.takeBody(many), Errors: []int{400, 401, 408, 413, 415, 422, 429, 503},
 	}, s.enqueueBatch)
 	huma.Register(s.api, huma.Operation{
 		OperationID: "list-jobs", Method: http.MethodGet, Path: "/v1/jobs", Tags: []string{jobsTag}, Summary: "List jobs",

@@ -27,8 +27,8 @@ func checkJSON(text []byte) error {
 		return nil
 	}
 	var syntax *json.SyntaxError
-	var any json.RawMessage
-	if err := json.Unmarshal(text, &any); errors.As(err, &syntax) {
+	var whole json.RawMessage
+	if err := json.Unmarshal(text, &whole); errors.As(err, &syntax) {
 		return fmt.Errorf("must be valid JSON; it stops being that at byte %d", syntax.Offset)
 	}
 	return errors.New("must be valid JSON")

@@ -2,6 +2,7 @@ package server
 
 import (
 	"encoding/json"
+	"errors"
 	"net/http"
 	"strconv"
 	"strings"
@@ -73,13 +74,15 @@ func (p *Problem) write(w http.ResponseWriter) {
 	_ = json.NewEncoder(w).Encode(p)
 }
 
-// huma knows one way to replace its error model, and that is this variable.
-// Its own repeats the value that it refused, which an answer of ours must not.
+// huma is told both by variables of its own. Its error model repeats the value
+// that it refused, which an answer of ours must not; and no list of ours is
+// ever null.
 func init() {
+	huma.DefaultArrayNullable = false
 	huma.NewError = func(status int, detail string, errs ...error) huma.StatusError {
 		p := problem(status, detail)
 		for _, err := range errs {
-			if d, ok := err.(huma.ErrorDetailer); ok { //nolint:errorlint // huma hands them over unwrapped
+			if d := huma.ErrorDetailer(nil); errors.As(err, &d) {
 				p.Errors = append(p.Errors, FieldError{Location: d.ErrorDetail().Location, Rule: d.ErrorDetail().Message})
 			}
 		}

@@ -68,6 +68,8 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		s.log.Warn("requests that didn't end were cut off", "error", err)
 		_ = h.Close() // they are all that is left
 	}
-	<-ended
+	if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("server: %w", err)
+	}
 	return nil
 }

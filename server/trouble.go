@@ -52,7 +52,10 @@ func (s *Server) databaseTrouble(err error) *Problem {
 		return s.unavailable("the database isn't migrated yet", retryDatabase)
 	case store.Unreachable(err) && !errors.Is(err, catalog.ErrEngine):
 		s.log.Warn("the database can't be used", "error", err)
-		return s.unavailable("the database can't be reached", retryDatabase)
+		if store.Ambiguous(err) {
+			return s.unavailable("the database can't be reached, and the answer was lost: what was asked for may have been done", retryDatabase)
+		}
+		return s.unavailable("the database can't be reached; nothing was changed", retryDatabase)
 	}
 	return nil
 }

@@ -26,6 +26,7 @@ const cancelQueuedSQL = `
 WITH t AS MATERIALIZED (SELECT clock_timestamp() AS now),
 j AS MATERIALIZED (
     SELECT j.* FROM taskq.jobs j WHERE j.shard = $1 AND j.tenant_id = $2 AND j.job_id = ANY($3)
+    ORDER BY j.job_id -- two bulk cancels lock rows in the same order
 ),
 r AS (
     DELETE FROM taskq.ready r USING j
@@ -79,20 +80,58 @@ func (s *Store) Cancel(ctx context.Context, tenant Tenant, ids []ID, keep time.D
 	}
 	open := ids
 	// A claim or a retry can move a job from one place to the other between
-	// the two statements; a job that is in neither twice in a row has ended.
-	for range 3 {
+	// two statements, so "neither queued nor running" doesn't mean that it has
+	// ended: only its finished row does.
+	for range cancelRounds {
 		left, err := s.cancelQueued(ctx, tenant, open, keep, out)
 		if err != nil {
 			return nil, err
 		}
-		if open, err = s.cancelRunning(ctx, tenant, left, out); err != nil {
+		if left, err = s.cancelRunning(ctx, tenant, left, out); err != nil {
+			return nil, err
+		}
+		if open, err = s.notFinished(ctx, tenant, left); err != nil {
 			return nil, err
 		}
 		if len(open) == 0 {
-			break
+			return out, nil
 		}
 	}
-	return out, nil
+	return nil, fmt.Errorf("cancel: job %s moves on faster than it can be cancelled", open[0])
+}
+
+// cancelRounds bounds how often a job that moves is looked for; each move
+// takes a claim or an ending, so two rounds are rare.
+const cancelRounds = 20
+
+const notFinishedSQL = `
+SELECT u.id FROM unnest($3::uuid[]) AS u(id)
+WHERE NOT EXISTS (SELECT FROM taskq.finished f WHERE f.shard = $1 AND f.tenant_id = $2 AND f.job_id = u.id)`
+
+func (s *Store) notFinished(ctx context.Context, tenant Tenant, ids []ID) ([]ID, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	open, err := s.selectIDs(ctx, notFinishedSQL, tenant.Shard, tenant.ID, pgIDs(ids))
+	if err != nil {
+		return nil, fmt.Errorf("cancel: %w", err)
+	}
+	return open, nil
+}
+
+// selectIDs collects the one column of a statement.
+func (s *Store) selectIDs(ctx context.Context, sql string, args ...any) ([]ID, error) {
+	rows, err := s.hot.Query(ctx, s.schema.sql(sql), args...)
+	if err != nil {
+		return nil, err
+	}
+	var out []ID
+	var id pgtype.UUID
+	_, err = pgx.ForEachRow(rows, []any{&id}, func() error {
+		out = append(out, id.Bytes)
+		return nil
+	})
+	return out, err
 }
 
 func (s *Store) cancelQueued(ctx context.Context, tenant Tenant, ids []ID, keep time.Duration, out map[ID]CancelResult) (left []ID, err error) {
@@ -121,16 +160,12 @@ func (s *Store) cancelRunning(ctx context.Context, tenant Tenant, ids []ID, out 
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	rows, err := s.hot.Query(ctx, s.schema.sql(cancelRunningSQL), tenant.Shard, tenant.ID, pgIDs(ids))
+	running, err := s.selectIDs(ctx, cancelRunningSQL, tenant.Shard, tenant.ID, pgIDs(ids))
 	if err != nil {
 		return nil, fmt.Errorf("cancel: %w", err)
 	}
-	var id pgtype.UUID
-	if _, err := pgx.ForEachRow(rows, []any{&id}, func() error {
-		out[id.Bytes] = CancelRequested
-		return nil
-	}); err != nil {
-		return nil, fmt.Errorf("cancel: %w", err)
+	for _, id := range running {
+		out[id] = CancelRequested
 	}
 	for _, id := range ids {
 		if out[id] != CancelRequested {

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -47,6 +46,25 @@ type Claimed struct {
 	CreatedAt   time.Time
 	Deadline    time.Time // zero: none
 	Extra       Extra
+
+	// Unreadable names the column that couldn't be decoded and was left empty;
+	// "" for nearly all. Such a job must not hold up the others of its block.
+	Unreadable string
+}
+
+// column is JSON as it is stored, and where it goes.
+type column struct {
+	name string
+	json []byte
+	into any
+}
+
+func (c *Claimed) decode(columns ...column) {
+	for _, col := range columns {
+		if decode(col.json, col.into) != nil {
+			c.Unreadable = col.name
+		}
+	}
 }
 
 // Extra travels with the moving row: what isn't zero for few jobs.
@@ -171,17 +189,7 @@ func scanClaimed(rows pgx.Rows, out *Claim, c *Claimed) error {
 	if contentType != nil {
 		c.ContentType = *contentType
 	}
-	for _, field := range []struct {
-		json []byte
-		into any
-	}{{extra, &c.Extra}, {headers, &c.Headers}, {options, &c.Options}} {
-		if field.json == nil {
-			continue
-		}
-		if err := json.Unmarshal(field.json, field.into); err != nil {
-			return err
-		}
-	}
+	c.decode(column{"extra", extra, &c.Extra}, column{"headers", headers, &c.Headers}, column{"options", options, &c.Options})
 	return nil
 }
 

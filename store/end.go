@@ -260,27 +260,33 @@ func partition(endings []Ending) (plain, other []*Ending) {
 }
 
 // masks names each lease once, in order, with a bit for each member that ends.
-func masks(endings []*Ending) (pgtype.FlatArray[pgtype.UUID], []string) {
+// A member that is named twice ends as its first ending says: within one
+// statement the second would find it as open as the first did.
+func masks(endings []*Ending) ([]*Ending, pgtype.FlatArray[pgtype.UUID], []string) {
 	members := map[ID][]byte{}
+	once := endings[:0]
 	for _, e := range endings {
 		mask := members[e.Lease]
 		for len(mask) < e.Index {
 			mask = append(mask, '0')
 		}
-		mask[e.Index-1] = '1'
 		members[e.Lease] = mask
+		if mask[e.Index-1] == '0' {
+			mask[e.Index-1] = '1'
+			once = append(once, e)
+		}
 	}
 	leases := slices.SortedFunc(maps.Keys(members), func(a, b ID) int { return bytes.Compare(a[:], b[:]) })
 	bits := make([]string, len(leases))
 	for i, id := range leases {
 		bits[i] = string(members[id])
 	}
-	return pgIDs(leases), bits
+	return once, pgIDs(leases), bits
 }
 
 func (s *Store) endSucceeded(ctx context.Context, q querier, shard int16, worker ID, endings []*Ending) ([]Verdict, error) {
+	endings, leases, bits := masks(endings)
 	n := len(endings)
-	leases, bits := masks(endings)
 	of, ix := make([]ID, n), make([]int32, n)
 	results, contentTypes, versions := make([][]byte, n), make([]*string, n), make([]*int32, n)
 	keep, started, resultKeep := make([]int64, n), make([]int64, n), make([]int64, n)
@@ -297,8 +303,8 @@ func (s *Store) endSucceeded(ctx context.Context, q querier, shard int16, worker
 }
 
 func (s *Store) endAny(ctx context.Context, q querier, shard int16, worker ID, endings []*Ending) ([]Verdict, error) {
+	endings, leases, bits := masks(endings)
 	n := len(endings)
-	leases, bits := masks(endings)
 	of, ix := make([]ID, n), make([]int32, n)
 	actions, status, dead, reasons, outcomes := make([]int16, n), make([]int16, n), make([]int16, n), make([]int16, n), make([]int16, n)
 	results, contentTypes, versions := make([][]byte, n), make([]*string, n), make([]*int32, n)

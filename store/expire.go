@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 )
 
 // Queued rows whose deadline has passed end here; a running attempt is never
@@ -53,9 +55,22 @@ func (s *Store) ExpireDeadlines(ctx context.Context, shard int16, limit int, kee
 	return total, nil
 }
 
-// EnsurePartitions makes the partitions that the coming days need.
+// partitionLockTimeout bounds how long partitions wait for a lock: behind it
+// every claim and completion would wait too. A long transaction that somebody
+// holds open makes it fail; there are days left to try again.
+const partitionLockTimeout = "SET LOCAL lock_timeout = '250ms'"
+
+// EnsurePartitions makes the partitions that the coming days need. It fails
+// quickly rather than wait for a lock; call it again later.
 func (s *Store) EnsurePartitions(ctx context.Context) error {
-	if _, err := s.pool.Exec(ctx, s.schema.sql("SELECT taskq.ensure_partitions(3, 32)")); err != nil {
+	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, partitionLockTimeout); err != nil {
+			return err
+		}
+		_, err := tx.Exec(ctx, s.schema.sql("SELECT taskq.ensure_partitions(3, 32)"))
+		return err
+	})
+	if err != nil {
 		return fmt.Errorf("partitions: %w", err)
 	}
 	return nil

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -21,15 +20,20 @@ type Orphan struct {
 	Cancelled  bool
 }
 
-// A worker whose lease is over is locked first, so that a heartbeat under way
-// either came before or finds nothing to prolong.
-const expiredSQL = `
-WITH t AS MATERIALIZED (SELECT clock_timestamp() AS now)
-SELECT w.worker_id FROM taskq.workers w
-WHERE w.expires_at <= (SELECT now FROM t) ORDER BY w.expires_at LIMIT $1 FOR UPDATE SKIP LOCKED`
+// A worker whose lease is over loses its row before any of its leases is
+// touched. So a heartbeat that read the clock just in time and then waited
+// finds nothing to prolong, whether this call gives back all of the worker's
+// leases or only some.
+const buryWorkersSQL = `
+WITH t AS MATERIALIZED (SELECT clock_timestamp() AS now),
+p AS MATERIALIZED (
+    SELECT w.worker_id FROM taskq.workers w
+    WHERE w.expires_at <= (SELECT now FROM t) ORDER BY w.expires_at LIMIT $1 FOR UPDATE SKIP LOCKED
+)
+DELETE FROM taskq.workers w USING p WHERE w.worker_id = p.worker_id`
 
-// Leases without a worker's row: a claim that committed while its worker was
-// being reclaimed.
+// Leases without a worker's row: of those just buried, what an earlier call
+// left, and of a claim that committed while its worker was being buried.
 const orphansSQL = `
 SELECT DISTINCT l.worker_id FROM taskq.leases l
 WHERE l.shard = $1 AND NOT EXISTS (SELECT FROM taskq.workers w WHERE w.worker_id = l.worker_id) LIMIT $2`
@@ -51,8 +55,9 @@ ORDER BY l.lease_id, u.ix`
 
 // Reclaim hands the members of dead workers' leases to decide, which answers
 // an ending for each, and writes those, all in one transaction with the
-// leases locked. At most limit leases are taken in one call. It answers how
-// many members it gave back.
+// leases locked. At most limit leases are taken in one call, and leases that
+// somebody is writing to are left to a later one: call it until it answers 0.
+// It answers how many members it gave back.
 func (s *Store) Reclaim(ctx context.Context, shard int16, limit int, decide func(now time.Time, orphans []Orphan) []Ending) (int, error) {
 	var count int
 	err := pgx.BeginFunc(ctx, s.hot, func(tx pgx.Tx) error {
@@ -79,11 +84,6 @@ func (s *Store) Reclaim(ctx context.Context, shard int16, limit int, decide func
 			}
 			count += len(verdicts)
 		}
-		for _, worker := range dead {
-			if _, err := tx.Exec(ctx, s.schema.sql(forgetSQL), pgID(worker), shard); err != nil {
-				return err
-			}
-		}
 		return nil
 	})
 	if err != nil {
@@ -92,25 +92,24 @@ func (s *Store) Reclaim(ctx context.Context, shard int16, limit int, decide func
 	return count, nil
 }
 
+// deadWorkers buries workers whose lease is over, and lists those that have
+// leases and no row.
 func (s *Store) deadWorkers(ctx context.Context, tx pgx.Tx, shard int16) ([]ID, error) {
-	var out []ID
-	for _, q := range []struct {
-		sql  string
-		args []any
-	}{{expiredSQL, []any{16}}, {orphansSQL, []any{shard, 16}}} {
-		rows, err := tx.Query(ctx, s.schema.sql(q.sql), q.args...)
-		if err != nil {
-			return nil, err
-		}
-		var id pgtype.UUID
-		if _, err := pgx.ForEachRow(rows, []any{&id}, func() error {
-			out = append(out, id.Bytes)
-			return nil
-		}); err != nil {
-			return nil, err
-		}
+	const most = 16
+	if _, err := tx.Exec(ctx, s.schema.sql(buryWorkersSQL), most); err != nil {
+		return nil, err
 	}
-	return out, nil
+	rows, err := tx.Query(ctx, s.schema.sql(orphansSQL), shard, most)
+	if err != nil {
+		return nil, err
+	}
+	var out []ID
+	var id pgtype.UUID
+	_, err = pgx.ForEachRow(rows, []any{&id}, func() error {
+		out = append(out, id.Bytes)
+		return nil
+	})
+	return out, err
 }
 
 func (s *Store) orphans(ctx context.Context, tx pgx.Tx, shard int16, workers []ID, limit int) (time.Time, []Orphan, error) {
@@ -133,16 +132,7 @@ func (s *Store) orphans(ctx context.Context, tx pgx.Tx, shard int16, workers []I
 			c.Version = int(*version)
 		}
 		c.Extra, c.Options = Extra{}, JobOptions{}
-		if extra != nil {
-			if err := json.Unmarshal(extra, &c.Extra); err != nil {
-				return err
-			}
-		}
-		if options != nil {
-			if err := json.Unmarshal(options, &c.Options); err != nil {
-				return err
-			}
-		}
+		c.decode(column{"extra", extra, &c.Extra}, column{"options", options, &c.Options})
 		out = append(out, c)
 		return nil
 	})

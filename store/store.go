@@ -30,18 +30,19 @@ var (
 type Options struct {
 	URL          string // a Postgres URL or key/value string
 	Schema       string // "taskq" where empty; [a-z_][a-z0-9_]{0,62}
-	MaxConns     int32  // of both pools together; 0: 20, at least 4
+	MaxConns     int32  // of both pools together; 0: 20, at least 4. One more is the heartbeat's own
 	PasswordFile string // read anew for each connection
 	// StatementTimeout bounds every statement on the server; 0: 30s.
 	StatementTimeout time.Duration
 	Log              hclog.Logger
 }
 
-// Store is two pools of connections with every statement the host knows. It is
-// safe for use by many goroutines and must be closed.
+// Store is a few pools of connections with every statement the host knows. It
+// is safe for use by many goroutines and must be closed.
 type Store struct {
 	pool   *pgxpool.Pool // lists, configuration, whatever isn't hot
 	hot    *pgxpool.Pool // the statements that move jobs
+	beat   *pgxpool.Pool // the heartbeat's own connection, so that no load can starve it
 	schema schema
 	log    hclog.Logger
 
@@ -65,18 +66,13 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if o.Log == nil {
 		o.Log = hclog.NewNullLogger()
 	}
-	pool, err := connect(ctx, o, "")
-	if err != nil {
-		return nil, err
-	}
-	hot, err := connect(ctx, o, hotSettings)
-	if err != nil {
-		pool.Close()
-		return nil, err
-	}
 	s := &Store{
-		pool: pool, hot: hot, schema: schema{name: o.Schema}, log: o.Log.Named("store"),
+		schema: schema{name: o.Schema}, log: o.Log.Named("store"),
 		queues: map[string]int32{}, queueID: map[int32]string{}, tenants: map[string]Tenant{},
+	}
+	if err := s.connect(ctx, o); err != nil {
+		s.Close()
+		return nil, err
 	}
 	if err := s.checkServer(ctx); err != nil {
 		s.Close()
@@ -91,16 +87,51 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 // Planning them anew each time took longer than running them.
 const hotSettings = "; SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off"
 
-func connect(ctx context.Context, o Options, settings string) (*pgxpool.Pool, error) {
-	cfg, err := poolConfig(o, settings)
-	if err != nil {
-		return nil, err
+func (s *Store) connect(ctx context.Context, o Options) error {
+	most := o.MaxConns
+	if most <= 0 {
+		most = 20
 	}
-	pool, err := pgxpool.NewWithConfig(ctx, cfg)
-	if err != nil {
-		return nil, fmt.Errorf("database.url: %w", err)
+	for _, p := range []struct {
+		pool     **pgxpool.Pool
+		settings string
+		most     int32
+	}{{&s.pool, "", max(2, most/2)}, {&s.hot, hotSettings, max(2, most/2)}, {&s.beat, hotSettings, 1}} {
+		cfg, err := poolConfig(o, p.settings)
+		if err != nil {
+			return err
+		}
+		cfg.MaxConns = p.most
+		s.renewWhenReadOnly(cfg)
+		if *p.pool, err = pgxpool.NewWithConfig(ctx, cfg); err != nil {
+			return fmt.Errorf("database.url: %w", err)
+		}
 	}
-	return pool, nil
+	return nil
+}
+
+// renewWhenReadOnly closes every connection once a server says that it can't
+// be written to: after a failover the others lead to the same replica, and new
+// ones to the new primary.
+func (s *Store) renewWhenReadOnly(cfg *pgxpool.Config) {
+	before := cfg.ConnConfig.OnPgError
+	cfg.ConnConfig.OnPgError = func(c *pgconn.PgConn, e *pgconn.PgError) bool {
+		if e.Code == readOnly {
+			s.renew()
+			return false // closes this one
+		}
+		return before(c, e)
+	}
+}
+
+// renew makes every pool connect anew; connections in use are closed when
+// they are given back.
+func (s *Store) renew() {
+	for _, p := range []*pgxpool.Pool{s.pool, s.hot, s.beat} {
+		if p != nil {
+			p.Reset()
+		}
+	}
 }
 
 func poolConfig(o Options, more string) (*pgxpool.Config, error) {
@@ -109,11 +140,6 @@ func poolConfig(o Options, more string) (*pgxpool.Config, error) {
 		// pgx redacts the password in its message.
 		return nil, fmt.Errorf("database.url: %w", err)
 	}
-	most := o.MaxConns
-	if most <= 0 {
-		most = 20
-	}
-	cfg.MaxConns = max(2, most/2)
 	timeout := o.StatementTimeout
 	if timeout == 0 {
 		timeout = 30 * time.Second
@@ -159,8 +185,11 @@ func (s *Store) checkServer(ctx context.Context) error {
 
 // Close closes every connection; it waits for those in use.
 func (s *Store) Close() {
-	s.hot.Close()
-	s.pool.Close()
+	for _, p := range []*pgxpool.Pool{s.beat, s.hot, s.pool} {
+		if p != nil {
+			p.Close()
+		}
+	}
 }
 
 // Pool is the store's own pool, for callers that join a transaction of

@@ -31,7 +31,7 @@ SELECT $1, $2, $3, $4, $5, now, now, now + $6 * interval '1 millisecond' FROM t`
 
 // Register makes the worker known, with a first lease.
 func (s *Store) Register(ctx context.Context, w Worker, lease time.Duration) error {
-	_, err := s.pool.Exec(ctx, s.schema.sql(registerSQL), pgID(w.ID), w.Name, w.Version, w.Concurrency, w.Queues, lease.Milliseconds())
+	_, err := s.beat.Exec(ctx, s.schema.sql(registerSQL), pgID(w.ID), w.Name, w.Version, w.Concurrency, w.Queues, lease.Milliseconds())
 	if err != nil {
 		return fmt.Errorf("register worker: %w", err)
 	}
@@ -72,7 +72,7 @@ func (s *Store) Heartbeat(ctx context.Context, shard int16, worker ID, lease tim
 	batch := &pgx.Batch{}
 	batch.Queue(s.schema.sql(heartbeatSQL), pgID(worker), lease.Milliseconds(), draining)
 	batch.Queue(s.schema.sql(leasesOfSQL), shard, pgID(worker))
-	res := s.hot.SendBatch(ctx, batch)
+	res := s.beat.SendBatch(ctx, batch)
 	defer func() { _ = res.Close() }()
 	tag, err := res.Exec()
 	if err != nil {

@@ -23,17 +23,16 @@ func (w *Worker) attempt(j *job) {
 		w.settled(&ending{job: j}, nil)
 		return
 	}
-	a, refused := w.prepare(t.ctx, j)
-	if refused != nil {
-		w.record(j, refused)
+	a, e := w.prepare(t.ctx, j)
+	if e == nil {
+		a.outcome = w.run(t.ctx, a)
+		e = w.decide(t.ctx, a)
+	}
+	if e == nil { // ownership is lost: no verdict
+		w.settled(&ending{job: j}, nil)
 		return
 	}
-	a.outcome = w.run(t.ctx, a)
-	if e := w.decide(t.ctx, a); e != nil {
-		w.record(j, e)
-	} else { // ownership is lost: no verdict
-		w.settled(&ending{job: j}, nil)
-	}
+	w.record(j, e)
 }
 
 // attempted is an attempt with all that its verdict depends on.
@@ -43,6 +42,7 @@ type attempted struct {
 	policy config.Resolved
 
 	started, ended time.Time // by the monotonic clock
+	begun          bool      // the guest was let in
 	outcome        host.Outcome
 }
 
@@ -68,34 +68,47 @@ func (w *Worker) prepare(ctx context.Context, j *job) (*attempted, *store.Ending
 	}
 	a.policy = w.resolve(&j.Claimed, j.tenant.Name, j.queue, says)
 	switch {
+	case j.Unreadable != "":
+		w.log.Error("a job's row can't be read", "tenant", j.tenant.Name, "actor", j.Actor, "job", j.ID, "attempt", j.Attempt, "epoch", j.Epoch, "column", j.Unreadable)
+		return a, w.hostFault(ctx, a, "the job's row could not be read")
 	case errors.Is(err, store.ErrNotFound):
-		return nil, w.unroutable(a)
+		return a, w.unroutable(a)
 	case err != nil:
 		// The module can't be had: the database's or the disk's trouble, not
 		// the job's. It goes down the ladder as a fault of the host's own.
 		w.log.Error("an actor can't be loaded", "tenant", j.tenant.Name, "actor", j.Actor, "job", j.ID, "attempt", j.Attempt, "epoch", j.Epoch, "error", err)
-		a.outcome = host.Outcome{Kind: host.Failed, Failure: &abi.Failure{
-			Class: abi.ClassHostFault, Message: "the actor's module could not be loaded", Origin: abi.OriginHost, PreActor: true,
-		}}
-		a.ended = time.Now()
-		return nil, w.decide(ctx, a)
+		return a, w.hostFault(ctx, a, "the actor's module could not be loaded")
 	}
 	if w.poisoned(a) {
-		return nil, w.overBudget(a)
+		return a, w.overBudget(a)
 	}
 	return a, nil
 }
 
+// hostFault sends a trouble of the host's own, before the guest could be let
+// in, down the ladder.
+func (w *Worker) hostFault(ctx context.Context, a *attempted, message string) *store.Ending {
+	a.outcome = host.Outcome{Kind: host.Failed, Failure: &abi.Failure{Class: abi.ClassHostFault, Message: message, Origin: abi.OriginHost, PreActor: true}}
+	a.ended = time.Now()
+	return w.decide(ctx, a)
+}
+
 // run executes one attempt; when it returns the guest has stopped.
 func (w *Worker) run(parent context.Context, a *attempted) host.Outcome {
-	ctx, done := a.begin(parent)
+	ctx, done, refused := a.begin(parent)
+	if refused != nil {
+		a.ended = a.started
+		return host.Outcome{Kind: host.Stopped, Cause: refused}
+	}
 	defer done()
-	a.started = time.Now()
+	a.begun, a.started = true, time.Now()
+	w.reached(Running, a.job)
 	out := a.actor.Module.Run(ctx, host.Attempt{
 		Kind: abi.KindRun, Input: a.Payload, Meta: a.meta(), Limits: host.Limits{Memory: int64(w.config.Current().Host.Memory)},
 		Sink: &sink{w: w, a: a}, Timeout: a.policy.StartToClose, Heartbeat: a.bits.Load, ResultContentType: a.actor.ResultContentType(),
 	})
 	a.ended = time.Now()
+	w.reached(Ran, a.job)
 	w.pace.took(a.ended.Sub(a.started))
 	for _, warning := range out.Warnings {
 		w.log.Warn("attempt", "tenant", a.tenant.Name, "job", a.ID, "actor", a.Actor, "attempt", a.Attempt, "epoch", a.Epoch, "warning", warning)

@@ -18,6 +18,8 @@ import (
 func (w *Worker) decide(ctx context.Context, a *attempted) *store.Ending {
 	if a.outcome.Kind == host.Stopped {
 		switch {
+		case errors.Is(a.outcome.Cause, host.ErrInterrupted) && !a.begun:
+			return w.unstarted(a.job)
 		case errors.Is(a.outcome.Cause, host.ErrInterrupted):
 			return w.interrupted(a)
 		case !errors.Is(a.outcome.Cause, host.ErrCancelled):

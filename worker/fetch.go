@@ -83,6 +83,10 @@ func (p *pace) ahead(slots int, span time.Duration) int {
 	return int(float64(slots) * float64(span) / float64(max(p.mean, 10*time.Microsecond)))
 }
 
+// callTimeout bounds every call that isn't a heartbeat's or a completion's: a
+// connection that leads nowhere must not hold up the loop that uses it.
+const callTimeout = 10 * time.Second
+
 // claimsAtOnce is how many claim calls are under way at most: while one waits
 // for the database, the jobs of the other run.
 const claimsAtOnce = 2
@@ -158,7 +162,9 @@ type claimed struct {
 
 // discover asks which queues have work at all.
 func (f *fetcher) discover(ctx context.Context) {
-	queues, err := f.w.store.BusyQueues(ctx, f.w.shard)
+	call, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	queues, err := f.w.store.BusyQueues(call, f.w.shard)
 	if err != nil {
 		if ctx.Err() == nil {
 			f.w.log.Warn("queues can't be asked for work", "error", err)
@@ -230,10 +236,13 @@ func (f *fetcher) took(ctx context.Context, c claimed) {
 
 // currentTenure is the worker's identity; a lost one is replaced.
 func (w *Worker) currentTenure(ctx context.Context) (*tenure, error) {
+	w.renewing.Lock()
+	defer w.renewing.Unlock()
 	t := w.tenure.Load()
 	if !t.lost() {
 		return t, nil
 	}
+	w.former.Store(t.id, struct{}{})
 	w.log.Warn("the worker goes on under a new identity", "old", t.id)
 	t.end()
 	for _, j := range w.backlog.takeAll() { // their leases are somebody else's
@@ -254,15 +263,17 @@ func (w *Worker) claim(ctx context.Context, t *tenure, queue string, limit int, 
 	t.claimBegins(lease)
 	// A claim that was sent is waited for, even when the worker stops: its
 	// jobs are then given back, not left to the lease.
-	call, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	call, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 	defer cancel()
 	c, err := w.store.Claim(call, store.ClaimRequest{Shard: w.shard, Queue: queue, Worker: t.id, Lease: lease, Limit: limit, After: after})
 	var jobs []*job
 	if err == nil {
 		jobs, err = w.jobsOf(call, t, queue, c)
 	}
-	t.claimEnds(lease, jobs) // after an error the next heartbeat finds the lease and gives it back
+	w.reached(ClaimDone, nil)
+	t.claimEnds(lease, jobs)
 	if err != nil {
+		w.beatSoon() // which finds the lease, if the claim took effect, and gives it back
 		out.err = err
 		return out
 	}

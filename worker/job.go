@@ -22,20 +22,28 @@ type job struct {
 
 	bits atomic.Uint32 // of the guest's heartbeat
 
-	mu     sync.Mutex
-	cancel context.CancelCauseFunc // of the running attempt; nil before and after
-	grace  *time.Timer             // until a cancelled attempt is stopped
+	mu      sync.Mutex
+	cancel  context.CancelCauseFunc // of the running attempt; nil before and after
+	stopped error                   // why it must not run, or no longer
+	grace   *time.Timer             // until a cancelled attempt is stopped
 }
 
 // at tells an instant of our monotonic clock by the database's.
 func (j *job) at(instant time.Time) time.Time { return j.now.Add(instant.Sub(j.claimed)) }
 
-// begin makes the context of the job's attempt.
-func (j *job) begin(parent context.Context) (context.Context, func()) {
-	ctx, cancel := context.WithCancelCause(parent)
+// begin makes the context of the job's attempt; or answers why the attempt
+// must not begin any more.
+func (j *job) begin(parent context.Context) (ctx context.Context, done func(), refused error) {
 	j.mu.Lock()
+	defer j.mu.Unlock()
+	switch {
+	case j.stopped != nil:
+		return nil, nil, j.stopped
+	case j.bits.Load()&abi.HeartbeatCancel != 0:
+		return nil, nil, host.ErrCancelled
+	}
+	ctx, cancel := context.WithCancelCause(parent)
 	j.cancel = cancel
-	j.mu.Unlock()
 	return ctx, func() {
 		j.mu.Lock()
 		defer j.mu.Unlock()
@@ -44,7 +52,7 @@ func (j *job) begin(parent context.Context) (context.Context, func()) {
 		}
 		j.cancel = nil
 		cancel(nil)
-	}
+	}, nil
 }
 
 // askToCancel tells the guest first; if it still runs after the grace, its
@@ -58,11 +66,17 @@ func (j *job) askToCancel(grace time.Duration) {
 	j.grace = time.AfterFunc(grace, func() { j.stop(host.ErrCancelled) })
 }
 
-// stop ends the running attempt; a job that hasn't begun isn't touched.
-func (j *job) stop(cause error) {
+// stop ends the running attempt, or keeps one that hasn't begun from
+// beginning. The first cause counts. It reports whether a guest ran.
+func (j *job) stop(cause error) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.cancel != nil {
-		j.cancel(cause)
+	if j.stopped == nil {
+		j.stopped = cause
 	}
+	if j.cancel == nil {
+		return false
+	}
+	j.cancel(cause)
+	return true
 }

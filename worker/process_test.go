@@ -53,7 +53,7 @@ func child(ctx context.Context, dsn string) error {
 	if err != nil {
 		return err
 	}
-	w, err := worker.New(worker.Options{Store: s, Catalog: c, Config: live, Version: "test", Log: hclog.New(&hclog.LoggerOptions{Output: os.Stderr, Level: hclog.Warn})})
+	w, err := worker.New(worker.Options{Store: s, Catalog: c, Config: live, Name: podName, Version: "test", Log: hclog.New(&hclog.LoggerOptions{Output: os.Stderr, Level: hclog.Warn})})
 	if err != nil {
 		return err
 	}

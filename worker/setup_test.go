@@ -23,6 +23,10 @@ import (
 // childEnv makes this test binary a worker process of its own: see process.
 const childEnv = "TASKQ_TEST_WORKER"
 
+// podName is every worker's name: what a process may do hangs on an identity
+// that is random per boot, never on a name that its successor has too.
+const podName = "pod-0"
+
 func TestMain(m *testing.M) {
 	if dsn := os.Getenv(childEnv); dsn != "" {
 		runChild(dsn)
@@ -107,7 +111,7 @@ func (b *bundle) push(names ...string) {
 // start runs a worker until the test ends or stop is called.
 func (b *bundle) start() (w *worker.Worker, stop func()) {
 	b.t.Helper()
-	w, err := worker.New(worker.Options{Store: b.store, Catalog: b.catalog, Config: b.config, Version: "test", Log: hclog.NewNullLogger()})
+	w, err := worker.New(worker.Options{Store: b.store, Catalog: b.catalog, Config: b.config, Name: podName, Version: "test", Log: hclog.NewNullLogger()})
 	require.NoError(b.t, err)
 	ctx, cancel := context.WithCancel(b.ctx)
 	done := make(chan error, 1)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/taskq-host/taskq-host/config"
+	"github.com/taskq-host/taskq-host/store"
 )
 
 const (
@@ -42,8 +43,7 @@ func (w *Worker) sweep(ctx context.Context) {
 			w.expire(ctx)
 			w.reclaim(ctx)
 			if time.Since(partitions) > partitionTime {
-				w.must(ctx, "partitions of the coming days can't be made", w.store.EnsurePartitions(ctx))
-				partitions = time.Now()
+				partitions = w.ensurePartitions(ctx)
 			}
 			// Workers that began together shouldn't sweep together.
 			upkeep.Reset(sweepInterval + rand.N(sweepInterval/4))
@@ -55,7 +55,9 @@ func (w *Worker) sweep(ctx context.Context) {
 // due, but never later than the poll interval, since others may schedule
 // something sooner.
 func (w *Worker) promote(ctx context.Context) time.Duration {
-	moved, next, err := w.store.Promote(ctx, w.shard, sweepBatch)
+	call, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	moved, next, err := w.store.Promote(call, w.shard, sweepBatch)
 	w.must(ctx, "due jobs can't be moved", err)
 	if moved > 0 {
 		w.wakes.add("")
@@ -72,7 +74,9 @@ func (w *Worker) promote(ctx context.Context) time.Duration {
 func (w *Worker) expire(ctx context.Context) {
 	keep := keepFor(w.config.Current().Resolve(config.Lookup{}).DLQRetention)
 	for ctx.Err() == nil {
-		n, err := w.store.ExpireDeadlines(ctx, w.shard, sweepBatch, keep)
+		call, cancel := context.WithTimeout(ctx, callTimeout)
+		n, err := w.store.ExpireDeadlines(call, w.shard, sweepBatch, keep)
+		cancel()
 		w.must(ctx, "jobs past their deadline can't be ended", err)
 		if err != nil || n < sweepBatch {
 			return
@@ -80,13 +84,38 @@ func (w *Worker) expire(ctx context.Context) {
 	}
 }
 
+// reclaimRounds bounds one sweep's reclaims: other upkeep is due too.
+const reclaimRounds = 20
+
 func (w *Worker) reclaim(ctx context.Context) {
-	n, err := w.store.Reclaim(ctx, w.shard, sweepBatch/10, w.reclaimed)
-	w.must(ctx, "jobs of dead workers can't be given back", err)
-	if n > 0 {
-		w.log.Warn("jobs of a dead worker were given back", "jobs", n)
+	total := 0
+	for range reclaimRounds {
+		call, cancel := context.WithTimeout(ctx, callTimeout)
+		n, err := w.store.Reclaim(call, w.shard, sweepBatch/10, func(now time.Time, orphans []store.Orphan) []store.Ending {
+			return w.reclaimed(call, now, orphans)
+		})
+		cancel()
+		w.must(ctx, "jobs of dead workers can't be given back", err)
+		if total += n; n == 0 {
+			break
+		}
+	}
+	if total > 0 {
+		w.log.Warn("jobs of a dead worker were given back", "jobs", total)
 		w.wakes.add("")
 	}
+}
+
+// ensurePartitions answers when it was done, for a next time; a failure is
+// tried again in a minute, with days to spare.
+func (w *Worker) ensurePartitions(ctx context.Context) time.Time {
+	call, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	if err := w.store.EnsurePartitions(call); err != nil {
+		w.must(ctx, "partitions of the coming days can't be made yet", err)
+		return time.Now().Add(time.Minute - partitionTime)
+	}
+	return time.Now()
 }
 
 // must logs what a background step met; the next round tries again.

@@ -37,6 +37,8 @@ type heldLease struct {
 func newTenure(sent time.Time, lockLease time.Duration) *tenure {
 	t := &tenure{id: store.NewID(), claiming: map[store.ID]struct{}{}, leases: map[store.ID]*heldLease{}}
 	t.ctx, t.lose = context.WithCancelCause(context.Background())
+	t.mu.Lock() // the timer may fire at once
+	defer t.mu.Unlock()
 	t.safe = sent.Add(lockLease - leaseMargin)
 	t.watchdog = time.AfterFunc(time.Until(t.safe), t.checkLease)
 	return t
@@ -57,9 +59,8 @@ func (t *tenure) prolong(sent time.Time, lockLease time.Duration) {
 // checkLease ends the tenure unless it was prolonged while the timer fired.
 func (t *tenure) checkLease() {
 	t.mu.Lock()
-	left := time.Until(t.safe)
-	t.mu.Unlock()
-	if left > 0 {
+	defer t.mu.Unlock()
+	if left := time.Until(t.safe); left > 0 {
 		t.watchdog.Reset(left)
 		return
 	}
@@ -121,13 +122,38 @@ func (t *tenure) reconcile(held []store.HeldLease) (cancelled []*job, strays []s
 		for _, m := range l.Members {
 			switch {
 			case !ok:
-				strays = append(strays, store.Ending{Lease: l.ID, Index: m.Index, Action: store.Release})
+				strays = append(strays, store.Ending{Lease: l.ID, Index: m.Index, Action: store.Release, Keep: strayKeep, FailKeep: strayKeep})
 			case m.Cancelled && known.jobs[m.Index] != nil:
 				cancelled = append(cancelled, known.jobs[m.Index])
 			}
 		}
 	}
 	return cancelled, strays
+}
+
+// strayKeep is how long a job is kept that a cancel or its deadline ends while
+// it is given back by a worker that doesn't know what it is.
+const strayKeep = 30 * 24 * time.Hour
+
+// gone lists those of the jobs that we thought ours before the heartbeat was
+// sent and that it didn't answer: somebody else has ended or moved them.
+func gone(before []*job, held []store.HeldLease) (out []*job) {
+	type key struct {
+		lease store.ID
+		index int
+	}
+	ours := map[key]struct{}{}
+	for _, l := range held {
+		for _, m := range l.Members {
+			ours[key{l.ID, m.Index}] = struct{}{}
+		}
+	}
+	for _, j := range before {
+		if _, ok := ours[key{j.Lease, j.Index}]; !ok {
+			out = append(out, j)
+		}
+	}
+	return out
 }
 
 // running lists every job that hasn't settled.
@@ -169,10 +195,12 @@ func (w *Worker) register(ctx context.Context) (*tenure, error) {
 
 // beat prolongs the tenure's leases once and acts on what it hears.
 func (w *Worker) beat(ctx context.Context, t *tenure) {
+	before := t.running()
 	sent := time.Now()
 	call, cancel := context.WithTimeout(ctx, w.lease.HeartbeatCommandTimeout)
 	defer cancel()
 	held, err := w.store.Heartbeat(call, w.shard, t.id, w.lease.LockLease, w.draining.Load())
+	w.reached(Beating, nil)
 	switch {
 	case errors.Is(err, store.ErrWorkerLost):
 		w.log.Error("the worker's lease was over before its heartbeat came: everything it ran is given up", "worker", t.id)
@@ -185,15 +213,31 @@ func (w *Worker) beat(ctx context.Context, t *tenure) {
 		return
 	}
 	t.prolong(sent, w.lease.LockLease)
+	w.completer.resume()
+	for _, j := range gone(before, held) {
+		if j.stop(host.ErrLeaseLost) {
+			w.log.Error("a running job is no longer ours: its guest is stopped", "job", j.ID, "attempt", j.Attempt, "epoch", j.Epoch)
+		}
+	}
 	cancelled, strays := t.reconcile(held)
 	for _, j := range cancelled {
 		j.askToCancel(w.stopping.CancellationGrace)
 	}
-	if len(strays) > 0 {
-		w.log.Warn("a claim's reply was lost: its jobs are given back", "worker", t.id, "jobs", len(strays))
-		if _, err := w.store.End(call, w.shard, t.id, strays); err != nil {
-			w.log.Warn("the jobs of a lost claim can't be given back yet", "error", err)
-		}
+	w.giveBackStrays(call, t, strays)
+}
+
+// giveBackStrays releases what a claim took whose reply was lost. Members that
+// were ended since the heartbeat read them are none, and the fence knows.
+func (w *Worker) giveBackStrays(ctx context.Context, t *tenure, strays []store.Ending) {
+	if len(strays) == 0 {
+		return
+	}
+	back, err := w.store.End(ctx, w.shard, t.id, strays)
+	switch {
+	case err != nil:
+		w.log.Warn("the jobs of a lost claim can't be given back yet", "worker", t.id, "error", err)
+	case len(back) > 0:
+		w.log.Warn("a claim's reply was lost: its jobs are given back", "worker", t.id, "jobs", len(back))
 	}
 }
 
@@ -208,7 +252,14 @@ func (w *Worker) heartbeats(ctx context.Context) {
 		case <-tick.C:
 		case <-w.nudge:
 		}
-		if t := w.tenure.Load(); t != nil && !t.lost() {
+		t := w.tenure.Load()
+		if t.lost() && !w.draining.Load() {
+			var err error
+			if t, err = w.currentTenure(ctx); err != nil {
+				return
+			}
+		}
+		if !t.lost() {
 			w.beat(ctx, t)
 		}
 	}

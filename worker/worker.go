@@ -28,6 +28,34 @@ type Options struct {
 	Version   string // of the host
 	ListenURL string // the direct connection for wake-ups; empty: the pool's
 	Shard     int16
+	// Checkpoint is called at named points of a job's way, from whatever
+	// goroutine gets there. It is for tests that kill the process at one, or
+	// keep a ledger of who ran what. nil calls nothing.
+	Checkpoint func(at Point, job *store.Claimed)
+}
+
+// Point is a named point of a job's way through its worker.
+type Point string
+
+// The points, in the order of a job's way. Those of a batch come without a job.
+const (
+	ClaimDone Point = "claimed" // a claim's reply has come; its jobs aren't queued yet
+	Running   Point = "running" // the guest is about to be let in
+	Ran       Point = "ran"     // the guest runs no more
+	Writing   Point = "writing" // a batch of outcomes is about to be written
+	Written   Point = "written" // and its answer has come
+	Beating   Point = "beating" // a heartbeat's answer has come and isn't acted on yet
+)
+
+// reached calls the test's hook, if there is one.
+func (w *Worker) reached(p Point, j *job) {
+	switch {
+	case w.checkpoint == nil:
+	case j == nil:
+		w.checkpoint(p, nil)
+	default:
+		w.checkpoint(p, &j.Claimed)
+	}
 }
 
 // Worker claims jobs and runs them. It is made by [New], runs once, in
@@ -60,6 +88,10 @@ type Worker struct {
 	hurry     chan struct{}
 	sooner    chan time.Duration // a job of ours is due in so long
 	stats     Stats
+
+	checkpoint func(Point, *store.Claimed)
+	renewing   sync.Mutex // held while a lost tenure is replaced
+	former     sync.Map   // identities that this process had and lost: store.ID → struct{}
 }
 
 // Stats counts what a worker has done since it began.
@@ -86,10 +118,13 @@ func New(o Options) (*Worker, error) {
 		queues: c.Worker.Queues, concurrency: c.Worker.Concurrency, fetch: c.Worker, lease: c.Lease, stopping: c.Stop,
 		backlog: newBacklog(), nudge: make(chan struct{}, 1), wakes: newWakes(),
 		idle: make(chan struct{}, 1), hurry: make(chan struct{}, 2),
-		sooner: make(chan time.Duration, 16),
+		sooner: make(chan time.Duration, 16), checkpoint: o.Checkpoint,
 	}
 	w.completer = newCompleter(func(ctx context.Context, who store.ID, endings []store.Ending) ([]store.Verdict, error) {
-		return w.store.End(ctx, w.shard, who, endings)
+		w.reached(Writing, nil)
+		verdicts, err := w.store.End(ctx, w.shard, who, endings)
+		w.reached(Written, nil)
+		return verdicts, err
 	}, w.settled, w.log)
 	return w, nil
 }
@@ -110,7 +145,9 @@ func (w *Worker) Hurry() {
 // started is given back with its attempt; running guests are told and get
 // stop.drain to finish; those that don't are stopped, and their jobs are due
 // again at once. It returns when every guest has stopped and every outcome is
-// written.
+// written; with an error if a guest couldn't be stopped within
+// stop.cleanup_grace: then the process must end, and the leases give the jobs
+// back.
 func (w *Worker) Run(ctx context.Context) error {
 	first, err := w.register(ctx)
 	if err != nil {
@@ -141,13 +178,13 @@ func (w *Worker) Run(ctx context.Context) error {
 	fetchers.Wait()
 	w.release(w.backlog.takeAll())
 	w.backlog.close()
-	w.drain(&slots)
+	err = w.drain(&slots)
 	w.completer.close()
 	stopBeating()
 	beaters.Wait()
 	w.leave()
 	w.log.Info("the worker has stopped")
-	return nil
+	return err
 }
 
 // slot runs one attempt after the other.
@@ -167,8 +204,9 @@ func (w *Worker) slot() {
 	}
 }
 
-// drain waits for the slots, and stops the guests that don't come to an end.
-func (w *Worker) drain(slots *sync.WaitGroup) {
+// drain waits for the slots, stops the guests that don't come to an end, and
+// gives up on those that can't be stopped. Each phase ends at [Worker.Hurry].
+func (w *Worker) drain(slots *sync.WaitGroup) error {
 	done := make(chan struct{})
 	go func() {
 		slots.Wait()
@@ -177,18 +215,34 @@ func (w *Worker) drain(slots *sync.WaitGroup) {
 	for _, j := range w.running() {
 		j.bits.Or(abi.HeartbeatDraining)
 	}
-	select {
-	case <-done:
-		return
-	case <-w.hurry:
-	case <-time.After(w.stopping.Drain):
+	if w.phase(done, w.stopping.Drain) {
+		return nil
 	}
 	running := w.running()
 	w.log.Warn("guests that are still running are stopped", "jobs", len(running))
 	for _, j := range running {
 		j.stop(host.ErrInterrupted)
 	}
-	<-done
+	if w.phase(done, w.stopping.CleanupGrace) {
+		return nil
+	}
+	return fmt.Errorf("worker: %d attempts can't be stopped: they are left to their leases", w.active.Load())
+}
+
+// phase waits until all is done, the time is up or somebody is in a hurry.
+func (w *Worker) phase(done <-chan struct{}, most time.Duration) (finished bool) {
+	select {
+	case <-done:
+		return true
+	case <-w.hurry:
+	case <-time.After(most):
+	}
+	select { // done in the same moment
+	case <-done:
+		return true
+	default:
+		return false
+	}
 }
 
 func (w *Worker) running() []*job {
@@ -218,16 +272,22 @@ func (w *Worker) leave() {
 func (w *Worker) release(jobs []*job) {
 	endings := make([]*ending, len(jobs))
 	for i, j := range jobs {
-		endings[i] = &ending{job: j, Ending: store.Ending{Lease: j.Lease, Index: j.Index, Action: store.Release}}
+		endings[i] = &ending{job: j, Ending: *w.unstarted(j)}
 	}
-	w.stats.Released.Add(int64(len(jobs)))
 	w.completer.add(endings...)
 }
 
 // settled is told by the completer what became of an ending.
 func (w *Worker) settled(e *ending, v *store.Verdict) {
-	if t := w.tenure.Load(); t != nil && t.id == e.job.worker {
+	t := w.tenure.Load()
+	ours := t != nil && t.id == e.job.worker
+	if ours {
 		t.settle(e.job)
+	}
+	if v == nil && e.unsure && ours && !t.lost() {
+		// Nobody else may end it: the write that got no answer did.
+		w.count(e, e.intended())
+		return
 	}
 	if v == nil {
 		w.stats.Lost.Add(1)

@@ -82,11 +82,11 @@ func (r *localRun) run(cmd *cobra.Command, file string) error {
 		Kind: r.kind, Input: r.payload, Meta: r.facts, Timeout: r.attemptTimeout,
 		Limits: host.Limits{Memory: int64(r.memoryLimit)}, Sink: streamTo{cmd.ErrOrStderr()},
 	})
-	print := printOutcome
+	tell := printOutcome
 	if r.asJSON {
-		print = printOutcomeJSON
+		tell = printOutcomeJSON
 	}
-	if err := print(cmd.OutOrStdout(), outcome); err != nil {
+	if err := tell(cmd.OutOrStdout(), outcome); err != nil {
 		return err
 	}
 	if outcome.Kind != host.Succeeded {
@@ -181,7 +181,7 @@ func (s streamTo) Log(l abi.LogLine) {
 	if b, err := json.Marshal(l.Fields); err == nil && len(l.Fields) > 0 {
 		line += " " + string(b)
 	}
-	fmt.Fprintf(s.w, "log %s: %s\n", l.Level, oneLine(line))
+	say(s.w, "log %s: %s\n", l.Level, oneLine(line))
 }
 
-func (s streamTo) Progress(raw []byte) { fmt.Fprintf(s.w, "progress: %s\n", oneLine(string(raw))) }
+func (s streamTo) Progress(raw []byte) { say(s.w, "progress: %s\n", oneLine(string(raw))) }

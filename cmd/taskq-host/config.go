@@ -39,7 +39,7 @@ printed, a line each, and the exit code is 2.`,
 				return err
 			}
 			for _, w := range c.Warnings {
-				fmt.Fprintf(cmd.ErrOrStderr(), "taskq-host: config: warning: %s\n", oneLine(w))
+				say(cmd.ErrOrStderr(), "taskq-host: config: warning: %s\n", oneLine(w))
 			}
 			_, err = fmt.Fprintf(cmd.OutOrStdout(), "ok: %s\n", filesOrNone(s.Files))
 			return err

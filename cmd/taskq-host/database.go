@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -77,7 +79,7 @@ func storeOptions(cfg config.Database, url string, log hclog.Logger) store.Optio
 // ensureDatabase makes a database of the embedded server unless it is there.
 // Two processes may do it at once: the second one finds it there.
 func ensureDatabase(ctx context.Context, server *embedpg.Server, name string) error {
-	conn, err := pgx.Connect(ctx, server.DSN("postgres"))
+	conn, err := connectAs(ctx, server.DSN("postgres"), "")
 	if err != nil {
 		return err
 	}
@@ -93,8 +95,25 @@ func ensureDatabase(ctx context.Context, server *embedpg.Server, name string) er
 	return err
 }
 
+// connectAs opens one connection; the password may come from a file, as the
+// store's own connections' does. Notices stay on the server.
+func connectAs(ctx context.Context, url, passwordFile string) (*pgx.Conn, error) {
+	cfg, err := pgx.ParseConfig(url)
+	if err != nil {
+		return nil, fmt.Errorf("database.url: %w", err)
+	}
+	if passwordFile != "" {
+		b, err := os.ReadFile(passwordFile)
+		if err != nil {
+			return nil, fmt.Errorf("database.password_file: %w", err)
+		}
+		cfg.Password = strings.TrimRight(string(b), "\r\n")
+	}
+	return pgx.ConnectConfig(ctx, cfg)
+}
+
 func (d *database) close() error {
-	d.Store.Close()
+	d.Close()
 	if d.embedded == nil {
 		return nil
 	}
@@ -115,15 +134,38 @@ func (d *database) watch(ctx context.Context, log hclog.Logger) {
 	})
 }
 
+// requireWritable refuses a server that only answers questions, such as a
+// standby.
+func (d *database) requireWritable(ctx context.Context, what string) (store.Health, error) {
+	h, err := d.Check(ctx)
+	if err != nil {
+		return h, failed(what, err)
+	}
+	if h.ReadOnly {
+		return h, failedf(what, "the database (Postgres %s) is read-only; connect to the primary", h.Version)
+	}
+	return h, nil
+}
+
 // requireMigrated refuses a schema that isn't this release's.
 func (d *database) requireMigrated(ctx context.Context, what string) error {
-	switch err := d.Ready(ctx); {
-	case errors.Is(err, store.ErrNoSchema):
-		return failedf(what, "schema %s isn't there or isn't up to date; type: taskq-host migrate", d.Schema())
-	case err != nil:
-		return failed(what, err)
+	h, err := d.requireWritable(ctx, what)
+	if err == nil && !h.Migrated {
+		err = failedf(what, "schema %s isn't there or isn't up to date; type: taskq-host migrate", d.Schema())
 	}
-	return nil
+	return err
+}
+
+// migrate makes or updates the schema and says what it applied.
+func (d *database) migrate(ctx context.Context, what string) ([]store.Migration, error) {
+	if _, err := d.requireWritable(ctx, what); err != nil {
+		return nil, err
+	}
+	done, err := d.Migrate(ctx)
+	if err != nil {
+		return nil, failed("", err) // which says that it migrates
+	}
+	return done, nil
 }
 
 // databaseError gives an error of connecting its exit code.

@@ -68,11 +68,11 @@ func (d *doctor) dataFolder(context.Context) []finding {
 	case err != nil:
 		return []finding{warn("data folder", "", "%s is writable; its free space is unknown: %v", dir, err)}
 	case free < noSpace:
-		return []finding{fail("data folder", "make room", "%s has only %s left", dir, forPeople(free))}
+		return []finding{fail("data folder", "make room", "%s has only %s left", dir, sizeText(free))}
 	case free < littleSpace:
-		return []finding{warn("data folder", "make room", "%s has only %s left", dir, forPeople(free))}
+		return []finding{warn("data folder", "make room", "%s has only %s left", dir, sizeText(free))}
 	}
-	return []finding{ok("data folder", "%s, %s free", dir, forPeople(free))}
+	return []finding{ok("data folder", "%s, %s free", dir, sizeText(free))}
 }
 
 func (d *doctor) folder() (string, error) {

@@ -130,11 +130,3 @@ func (d *doctor) contextFile(context.Context) []finding {
 	}
 	return []finding{ok("context file", "%s", path)}
 }
-
-// forPeople is a size with no more digits than people read.
-func forPeople(n uint64) string {
-	if n < 1<<30 {
-		return fmt.Sprintf("%d MiB", n>>20)
-	}
-	return fmt.Sprintf("%.1f GiB", float64(n)/(1<<30))
-}

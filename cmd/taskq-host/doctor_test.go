@@ -8,8 +8,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/taskq-host/taskq-host/embedpg/pgtest"
 )
 
 // examine runs the doctor and answers its findings by check.
@@ -56,7 +54,7 @@ func TestDoctorSaysWhatToDo(t *testing.T) {
 		{"a configuration that is wrong", "config", "worker.concurrency", "config check", []string{"--set", "worker.concurrency=0"}},
 		{"no Postgres where it was said to be", "postgres", "/nowhere", "", []string{"--postgres-bin", "/nowhere"}},
 		{"a database that is down", "database", "connect", "database.url", []string{"--set", "database.url=postgres://127.0.0.1:1/x"}},
-		{"a schema that was never made", "database", "isn't up to date", "taskq-host migrate", []string{"--set", "database.url=" + pgtest.New(t, "empty", nil)}},
+		{"a schema that was never made", "database", "isn't up to date", "taskq-host migrate", []string{"--set", "database.url=" + emptyDatabase(t)}},
 		{"a folder that can't be made", "data folder", "isn't a folder", "--data-dir", []string{"--data-dir", filepath.Join(u.file("file", ""), "pg")}},
 		{"a cache that others can write", "cache folder", "mode 0777", "chmod 700 " + openCache, []string{"--cache-dir", openCache}},
 	} {

@@ -64,7 +64,7 @@ func report(stderr io.Writer, err error) int {
 	var problems config.Errors
 	if errors.As(err, &problems) {
 		for line := range strings.Lines(problems.Error()) {
-			fmt.Fprintf(stderr, "taskq-host: config: %s\n", oneLine(line))
+			say(stderr, "taskq-host: config: %s\n", oneLine(line))
 		}
 		return exitBadInput
 	}
@@ -76,9 +76,13 @@ func report(stderr io.Writer, err error) int {
 			return code
 		}
 	}
-	fmt.Fprintf(stderr, "taskq-host: %s\n", oneLine(err.Error()))
+	say(stderr, "taskq-host: %s\n", oneLine(err.Error()))
 	return code
 }
+
+// say prints what nobody misses if it can't be printed; results are printed with
+// their errors.
+func say(w io.Writer, format string, args ...any) { _, _ = fmt.Fprintf(w, format, args...) }
 
 // oneLine keeps a message on its line, and a terminal from obeying it, whatever
 // a guest, a server or a file put in it.

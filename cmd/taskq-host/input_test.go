@@ -22,7 +22,7 @@ func TestBadInputIsOneLineAndExitCode2(t *testing.T) {
 		name, says string
 		args       []string
 	}{
-		{"an unknown command gets the nearest one", `unknown command "versoin", did you mean version?`, []string{"versoin"}},
+		{"an unknown command gets the nearest one", `unknown command "versin", did you mean version?`, []string{"versin"}},
 		{"an unknown command of a group", `config: unknown command "shwo", did you mean show?`, []string{"config", "shwo"}},
 		{"a command far from any gets the list", `config: unknown command "zzzzzz"; known are check, show`, []string{"config", "zzzzzz"}},
 		{"the command is complained about before its flags", `unknown command "migrat", did you mean migrate?`, []string{"migrat", "--sqll"}},

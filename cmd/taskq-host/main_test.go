@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/taskq-host/taskq-host/embedpg"
+	"github.com/taskq-host/taskq-host/embedpg/pgtest"
 )
 
 // binary is the program as people run it, built once for all tests.
@@ -131,4 +132,10 @@ func ownFixture(t *testing.T, name string) string {
 	path, err := filepath.Abs(filepath.Join("testdata", name))
 	require.NoError(t, err)
 	return path
+}
+
+// emptyDatabase is a database of the test's own, without a schema.
+func emptyDatabase(t *testing.T) string {
+	t.Helper()
+	return pgtest.New(t, "empty", nil)
 }

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"fmt"
+	"errors"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -29,11 +29,11 @@ transaction. It is safe to repeat, and from several machines at once.
 			if asJSON {
 				return printMigrations(cmd.OutOrStdout(), done)
 			}
-			for _, m := range done {
-				fmt.Fprintf(cmd.OutOrStdout(), "applied %04d %s\n", m.Version, m.Name)
-			}
 			if len(done) == 0 {
-				fmt.Fprintln(cmd.OutOrStdout(), "nothing to do: the schema is up to date")
+				say(cmd.OutOrStdout(), "nothing to do: the schema is up to date\n")
+			}
+			for _, m := range done {
+				say(cmd.OutOrStdout(), "applied %04d %s\n", m.Version, m.Name)
 			}
 			return nil
 		},
@@ -58,14 +58,8 @@ func migrate(cmd *cobra.Command) ([]store.Migration, error) {
 	if err != nil {
 		return nil, err
 	}
-	done, err := db.Migrate(cmd.Context())
-	if closed := db.close(); err == nil {
-		err = closed
-	}
-	if err != nil {
-		return nil, failed("", err)
-	}
-	return done, nil
+	done, err := db.migrate(cmd.Context(), "migrate")
+	return done, errors.Join(err, db.close())
 }
 
 func dumpSchema(cmd *cobra.Command) error {

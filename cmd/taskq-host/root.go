@@ -40,8 +40,8 @@ Without a file, flags or a database, "taskq-host dev" is everything at once.`,
 	root.SetFlagErrorFunc(flagError)
 	addLogFlags(root)
 	root.AddCommand(
-		newMigrate(), newDoctor(),
-		newActor(), newConfig(), newToken(), newVersion(), newCompileWorker(),
+		newDev(), newServe(), newWorker(), newMigrate(), newDemo(), newDoctor(),
+		newActor(), newJob(), newConfig(), newToken(), newVersion(), newCompileWorker(),
 	)
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()

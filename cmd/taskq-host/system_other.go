@@ -17,4 +17,4 @@ func writable(dir string) error {
 }
 
 // freeSpace isn't known here.
-func freeSpace(string) (uint64, error) { return 0, errors.ErrUnsupported }
+func freeSpace(string) (int64, error) { return 0, errors.ErrUnsupported }

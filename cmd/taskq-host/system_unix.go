@@ -17,10 +17,10 @@ func writable(dir string) error {
 }
 
 // freeSpace is how many bytes this user may still write below dir.
-func freeSpace(dir string) (uint64, error) {
+func freeSpace(dir string) (int64, error) {
 	var s unix.Statfs_t
 	if err := unix.Statfs(dir, &s); err != nil {
 		return 0, err
 	}
-	return uint64(s.Bavail) * uint64(s.Bsize), nil //nolint:gosec,unconvert // the types differ between systems
+	return int64(s.Bavail) * int64(s.Bsize), nil //nolint:gosec,unconvert // the types differ between systems
 }

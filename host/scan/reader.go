@@ -101,6 +101,16 @@ func (r *reader) longU32(what string) uint32 {
 
 // signed reads a signed LEB128 of 32, 33 or 64 bits.
 func (r *reader) signed(bits int, what string) int64 {
+	if r.pos < r.end {
+		if b := r.b[r.pos]; b < 0x80 {
+			r.pos++
+			return int64(int8(b<<1) >> 1)
+		}
+	}
+	return r.longSigned(bits, what)
+}
+
+func (r *reader) longSigned(bits int, what string) int64 {
 	var v int64
 	start := r.pos
 	for shift := 0; shift < bits; shift += 7 {
@@ -164,7 +174,7 @@ func (r *reader) name(what string, limit int) []byte {
 // index reads an index and checks it against what the module has.
 func (r *reader) index(of string, have int) uint32 {
 	start := r.pos
-	i := r.u32(of + " index")
+	i := r.u32(of)
 	if int64(i) >= int64(have) && r.err == nil {
 		r.failAt(start, RuleIndex, "there is no %s %d: the module has %d", of, i, have)
 		return 0

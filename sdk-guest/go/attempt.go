@@ -122,13 +122,14 @@ func Meta(ctx context.Context) Facts {
 type Signals uint32
 
 const (
-	// CancelAsked: somebody wants the job to end.
+	// CancelAsked means that somebody wants the job to end.
 	CancelAsked Signals = 1
-	// Draining: the worker is about to stop; what takes long should end soon.
+	// Draining means that the worker is about to stop; what takes long should
+	// end soon.
 	Draining Signals = 2
-	// DeadlineNear: less than ten seconds of the attempt are left.
+	// DeadlineNear means that less than ten seconds of the attempt are left.
 	DeadlineNear Signals = 4
-	// LeaseLost: the attempt belongs to somebody else by now.
+	// LeaseLost means that the attempt belongs to somebody else by now.
 	LeaseLost Signals = 8
 )
 

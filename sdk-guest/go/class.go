@@ -40,7 +40,7 @@ func walk(err error, visit func(error)) {
 		}
 		left--
 		visit(err)
-		switch e := err.(type) {
+		switch e := err.(type) { //nolint:errorlint // this is what unwraps
 		case interface{ Unwrap() error }:
 			step(e.Unwrap())
 		case interface{ Unwrap() []error }:
@@ -73,7 +73,7 @@ func namesOf(err error) (names []string) {
 // typeName names an error by its type; empty if it only wraps or has none.
 func typeName(err error) string {
 	for _, s := range sentinels {
-		if err == s.err { //nolint:errorlint // the sentinel itself: what wraps it is walked anyway
+		if err == s.err { //nolint:errorlint // walk visits what err wraps
 			return s.name
 		}
 	}

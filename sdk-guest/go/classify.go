@@ -60,7 +60,7 @@ const returnBroken = -1
 func classify(h host, decide func(ClassifyInput) *Override) (code int32) {
 	defer func() {
 		if v := recover(); v != nil {
-			h.died(textOf(v), debug.Stack())
+			h.died(textOf(v), sinceThePanic(debug.Stack()))
 			code = returnBroken
 		}
 	}()

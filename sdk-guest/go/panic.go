@@ -1,13 +1,15 @@
 package taskq
 
 import (
+	"bytes"
 	"fmt"
 	"runtime/debug"
+	"slices"
 )
 
 // reportPanic reports a recovered panic. On the host it doesn't return.
 func reportPanic(h host, v any) int32 {
-	stack := debug.Stack()
+	stack := sinceThePanic(debug.Stack())
 	if err, ok := v.(error); ok && signalOf(err) != nil { // panic(taskq.Snooze(d)) means what it says
 		return report(h, err)
 	}
@@ -20,6 +22,22 @@ func reportPanic(h host, v any) int32 {
 	h.fail(f.record())
 	h.panicked(f.Message)
 	return returnFailed
+}
+
+// sinceThePanic leaves out of a stack what recovered the panic, so that it
+// begins where the panic did. The heading stays: the host knows a stack by it.
+func sinceThePanic(stack []byte) []byte {
+	heading, _, _ := bytes.Cut(stack, []byte("\n"))
+	_, rest, ok := bytes.Cut(stack, []byte("\npanic("))
+	if !ok {
+		return stack
+	}
+	for range 2 { // its arguments, its place
+		if _, rest, ok = bytes.Cut(rest, []byte("\n")); !ok {
+			return stack
+		}
+	}
+	return slices.Concat(heading, []byte("\n"), rest)
 }
 
 // textOf prints a panic's value. Its own methods may panic as well; fmt says

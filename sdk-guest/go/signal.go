@@ -23,7 +23,7 @@ func (s *signal) Error() string {
 // signalOf finds the signal that an error carries; nil if there is none.
 func signalOf(err error) (found *signal) {
 	walk(err, func(e error) {
-		if s, ok := e.(*signal); ok && found == nil {
+		if s, ok := e.(*signal); ok && found == nil { //nolint:errorlint // walk visits what e wraps
 			found = s
 		}
 	})

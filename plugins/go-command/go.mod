@@ -1,0 +1,3 @@
+module github.com/taskq-host/taskq-host/plugins/go-command
+
+go 1.24
