@@ -64,10 +64,6 @@ func (t *meter) used(instance api.Module) int64 {
 // roomy lets everything through that the specification's suite uses.
 var roomy = rewrite.Options{MemoryMaxPages: 65_536, TableMax: 1<<32 - 1, Stack: 1 << 20}
 
-func roomyLimits() scan.Limits {
-	return scan.Limits{MemoryPages: 65_536, TableEntries: 1<<32 - 1, Tables: 1_000}
-}
-
 // metered scans and meters, and scans what came out of it.
 func metered(t testing.TB, wasm []byte, limits scan.Limits, o rewrite.Options) (*rewrite.Metered, *scan.Module) {
 	t.Helper()
@@ -104,7 +100,7 @@ func (s *side) instantiate(t testing.TB, wasm []byte, name string) string {
 	t.Helper()
 	start := false
 	if s.meter != nil {
-		out, _ := metered(t, wasm, roomyLimits(), roomy)
+		out, _ := metered(t, wasm, specLimits, roomy)
 		wasm, start = out.Code, out.Start
 	}
 	instance, err := s.engine.InstantiateWithConfig(t.Context(), wasm, wazero.NewModuleConfig().WithName(name).WithStartFunctions())
@@ -143,13 +139,13 @@ func reason(err error) string {
 	return line
 }
 
-type specValue struct {
+type scriptValue struct {
 	Type     string
 	LaneType string `json:"lane_type"`
 	Value    any
 }
 
-func (v specValue) bits(t testing.TB) []uint64 {
+func (v scriptValue) bits(t testing.TB) []uint64 {
 	number := func(text any, width int) uint64 {
 		s := text.(string)
 		if strings.HasPrefix(s, "-") {
@@ -184,17 +180,17 @@ func (v specValue) bits(t testing.TB) []uint64 {
 	return []uint64{number(v.Value, 64)}
 }
 
-type specCommand struct {
+type scriptCommand struct {
 	Type, Name, Filename, As string
 	Line                     int
 	Action                   struct {
 		Type, Field, Module string
-		Args                []specValue
+		Args                []scriptValue
 	}
 }
 
 // act does what a command says and gives what came of it.
-func (s *side) act(t testing.TB, c *specCommand) string {
+func (s *side) act(t testing.TB, c *scriptCommand) string {
 	instance := s.last
 	if c.Action.Module != "" {
 		instance = s.modules[c.Action.Module]
@@ -225,8 +221,10 @@ func (s *side) act(t testing.TB, c *specCommand) string {
 // instructions tick.
 func TestTheSpecificationsSuiteGivesTheSameMetered(t *testing.T) {
 	t.Parallel()
-	scripts, _ := filepath.Glob(filepath.Join(specDir(t), "*.json"))
-	require.NotEmpty(t, scripts)
+	scripts, _ := filepath.Glob(filepath.Join(specDir(), "*.json"))
+	if len(scripts) == 0 {
+		t.Skip("the engine's module came without its test suite")
+	}
 	actions := 0
 	for _, path := range scripts {
 		actions += runScript(t, path)
@@ -237,7 +235,7 @@ func TestTheSpecificationsSuiteGivesTheSameMetered(t *testing.T) {
 func runScript(t *testing.T, path string) (actions int) {
 	text, err := os.ReadFile(path)
 	require.NoError(t, err)
-	var script struct{ Commands []specCommand }
+	var script struct{ Commands []scriptCommand }
 	require.NoError(t, json.Unmarshal(text, &script))
 	sides := []*side{newSide(t, nil), newSide(t, &meter{slice: 37})}
 	spectest, err := os.ReadFile(filepath.Join(filepath.Dir(path), "../../testdata/spectest.wasm"))
@@ -246,7 +244,7 @@ func runScript(t *testing.T, path string) (actions int) {
 		_, err := s.engine.InstantiateWithConfig(t.Context(), spectest, wazero.NewModuleConfig())
 		require.NoError(t, err)
 	}
-	both := func(c *specCommand, do func(s *side) string) {
+	both := func(c *scriptCommand, do func(s *side) string) {
 		want := do(sides[0])
 		require.Equal(t, want, do(sides[1]), "%s:%d", filepath.Base(path), c.Line)
 		actions++
