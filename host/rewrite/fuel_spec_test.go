@@ -208,9 +208,18 @@ func (s *side) act(t testing.TB, c *scriptCommand) string {
 		s.unwound()
 		return reason(err)
 	}
-	for i, kind := range function.Definition().ResultTypes() {
-		if kind == 0x70 && results[i] != 0 { // a reference is an address of the engine's
+	return printed(function, results)
+}
+
+// printed hides what references are: addresses of the engine's.
+func printed(f api.Function, results []uint64) string {
+	i := 0
+	for _, kind := range f.Definition().ResultTypes() {
+		if scan.ValType(kind) == scan.FuncRef && results[i] != 0 {
 			results[i] = 1
+		}
+		if i++; scan.ValType(kind) == scan.V128 {
+			i++
 		}
 	}
 	return fmt.Sprint(results)
