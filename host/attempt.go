@@ -39,6 +39,7 @@ type Limits struct {
 	LogPerSec int
 	Stdio     int // bytes kept of each of stdout's and stderr's end
 	HostCalls int64
+	Fuel      int64 // units of work, see docs/sandbox.md; 0 here and in the engine's defaults: none
 }
 
 // Sink takes what a guest says while it runs. Its methods are called from the

@@ -33,10 +33,11 @@ type Options struct {
 	// means a temporary one.
 	CacheDir string
 
-	Limits  Limits // of an attempt that doesn't say; zero fields take DefaultLimits
-	Scan    scan.Limits
-	Compile CompileOptions
-	Modules int // compiled modules kept in memory; 0 means 64
+	Limits       Limits // of an attempt that doesn't say; zero fields take DefaultLimits
+	Interruption Interruption
+	Scan         scan.Limits
+	Compile      CompileOptions
+	Modules      int // compiled modules kept in memory; 0 means 64
 
 	Clock  func() time.Time // nil: time.Now
 	Random io.Reader        // what guests get; nil: crypto/rand
@@ -73,6 +74,9 @@ func (l Limits) withDefaults(d Limits) Limits {
 	if l.HostCalls == 0 {
 		l.HostCalls = d.HostCalls
 	}
+	if l.Fuel == 0 {
+		l.Fuel = d.Fuel
+	}
 	return l
 }
 
@@ -82,7 +86,7 @@ func (l Limits) check() error {
 		value int64
 	}{
 		{"Memory", l.Memory}, {"Result", int64(l.Result)}, {"LogBytes", int64(l.LogBytes)},
-		{"LogPerSec", int64(l.LogPerSec)}, {"Stdio", int64(l.Stdio)}, {"HostCalls", l.HostCalls},
+		{"LogPerSec", int64(l.LogPerSec)}, {"Stdio", int64(l.Stdio)}, {"HostCalls", l.HostCalls}, {"Fuel", l.Fuel},
 	} {
 		if f.value < 0 {
 			return fmt.Errorf("the limit %s is negative", f.name)
@@ -99,13 +103,14 @@ const (
 // Engine runs modules. It owns one runtime of the WebAssembly engine, whose
 // compiled modules and host imports all attempts share.
 type Engine struct {
-	log     hclog.Logger
-	limits  Limits
-	scan    scan.Limits
-	compile CompileOptions
-	clock   func() time.Time
-	epoch   time.Time // when the guests' monotonic clock began
-	random  io.Reader
+	log          hclog.Logger
+	limits       Limits
+	scan         scan.Limits
+	compile      CompileOptions
+	interruption Interruption
+	clock        func() time.Time
+	epoch        time.Time // when the guests' monotonic clock began
+	random       io.Reader
 
 	cacheDir  string
 	ownsCache bool
@@ -131,6 +136,9 @@ func New(o Options) (*Engine, error) {
 	if err := o.Limits.check(); err != nil {
 		return nil, fmt.Errorf("host options: %w", err)
 	}
+	if o.Interruption != InterruptByFuel && o.Interruption != InterruptByEngine {
+		return nil, fmt.Errorf("host options: there is no Interruption %d", o.Interruption)
+	}
 	if o.Modules < 0 {
 		return nil, errors.New("host options: Modules is negative")
 	}
@@ -140,7 +148,7 @@ func New(o Options) (*Engine, error) {
 	}
 	e := &Engine{
 		log: o.Log, limits: o.Limits.withDefaults(DefaultLimits()), scan: o.Scan, compile: compile,
-		clock: o.Clock, random: o.Random, cacheDir: o.CacheDir,
+		interruption: o.Interruption, clock: o.Clock, random: o.Random, cacheDir: o.CacheDir,
 		memories: newMemoryPool(64 * runtime.GOMAXPROCS(0)),
 		slots:    make(chan struct{}, compile.Concurrency),
 		idle:     make(chan struct{}),
@@ -190,7 +198,10 @@ func (e *Engine) open() (err error) {
 	if e.cache, err = wazero.NewCompilationCacheWithDir(e.cacheDir); err != nil {
 		return fmt.Errorf("open the compilation cache: %w", err)
 	}
-	e.runtime = wazero.NewRuntimeWithConfig(ctx, runtimeConfig(e.cache))
+	e.runtime = wazero.NewRuntimeWithConfig(ctx, runtimeConfig(e.cache, e.interruption))
+	if err := instantiateTick(ctx, e.runtime); err != nil {
+		return fmt.Errorf("instantiate the tick: %w", err)
+	}
 	return instantiateImports(ctx, e.runtime)
 }
 
@@ -198,10 +209,10 @@ func (e *Engine) open() (err error) {
 // one would not find what the other compiled. The memory limit is an
 // attempt's and enforced by its allocator, which sees what was denied; the
 // engine's own would deny unseen.
-func runtimeConfig(cache wazero.CompilationCache) wazero.RuntimeConfig {
+func runtimeConfig(cache wazero.CompilationCache, by Interruption) wazero.RuntimeConfig {
 	return wazero.NewRuntimeConfigCompiler().
 		WithCoreFeatures(api.CoreFeaturesV2).
-		WithCloseOnContextDone(true).
+		WithCloseOnContextDone(by == InterruptByEngine).
 		WithMemoryLimitPages(maxPages).
 		WithMemoryCapacityFromMax(false).
 		WithDebugInfoEnabled(false).

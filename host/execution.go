@@ -56,6 +56,9 @@ type execution struct {
 	stage   stage
 	calling string // the import being called, for messages
 	calls   int64  // host calls
+	ticks   int64
+	granted int64 // fuel
+	fuel    int64 // used of it
 	unwound unwind
 
 	meta    []byte // encoded at the first meta_read

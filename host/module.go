@@ -11,6 +11,7 @@ import (
 	"github.com/tetratelabs/wazero"
 
 	"github.com/taskq-host/taskq-host/abi"
+	"github.com/taskq-host/taskq-host/host/rewrite"
 	"github.com/taskq-host/taskq-host/host/scan"
 )
 
@@ -24,11 +25,13 @@ type Module struct {
 	config   wazero.ModuleConfig
 	entries  map[abi.Kind]string // the export of each kind of execution
 	prelude  []string            // exports called before the entry, in order
+	metered  bool                // its code counts its work
 	pushes   bool                // it imports output_write
 	maxPages int64               // the smaller of its own maximum and what 32 bits address
 }
 
 func newModule(e *Engine, scanned *scan.Module, report *Report, compiled wazero.CompiledModule) *Module {
+	metered := e.interruption == InterruptByFuel
 	m := &Module{
 		engine: e, report: *report, compiled: compiled,
 		// No name, else the module's own name section would name the
@@ -38,6 +41,7 @@ func newModule(e *Engine, scanned *scan.Module, report *Report, compiled wazero.
 		// which is half the cost of one; guests use the host's shim.
 		config:  wazero.NewModuleConfig().WithName("").WithStartFunctions().WithRandSource(e.random),
 		entries: make(map[abi.Kind]string),
+		metered: metered,
 		pushes: slices.ContainsFunc(report.Imports, func(i Import) bool {
 			return i.Module == abi.Module && i.Name == "output_write"
 		}),
@@ -45,6 +49,9 @@ func newModule(e *Engine, scanned *scan.Module, report *Report, compiled wazero.
 	m.maxPages = maxPages
 	if memory := scanned.Memories[0]; memory.HasMax { // Inspect saw that there is one
 		m.maxPages = int64(memory.Max)
+	}
+	if metered && scanned.HasStart {
+		m.prelude = append(m.prelude, rewrite.StartExport)
 	}
 	if report.Mode == abi.Command {
 		m.entries[abi.KindRun] = abi.ExportStart

@@ -10,6 +10,7 @@ import (
 	"github.com/tetratelabs/wazero/experimental"
 
 	"github.com/taskq-host/taskq-host/abi"
+	"github.com/taskq-host/taskq-host/host/rewrite"
 )
 
 // Run executes one entry of the module on the calling goroutine, in an
@@ -140,6 +141,10 @@ func (x *execution) execute(entry string) (int32, error) {
 	}
 	defer func() { _ = instance.Close(context.Background()) }() // has no files to close
 	x.instance = instance
+	if m.metered {
+		gauge := instance.ExportedGlobal(rewrite.GaugeExport)
+		defer func() { x.readGauge(gauge) }()
+	}
 	for _, name := range m.prelude {
 		if name == abi.ExportResume {
 			x.stage = stageOf(x.attempt.Kind)
@@ -195,6 +200,7 @@ func (x *execution) usage() Usage {
 		Duration:   duration,
 		Startup:    startup,
 		PeakMemory: x.memory.peak,
+		Fuel:       x.fuel,
 		HostCalls:  x.calls,
 		LogBytes:   x.logs.bytes,
 		LogDropped: x.logs.dropped,

@@ -16,7 +16,10 @@ import (
 
 func testModule(t *testing.T, name string) *Module {
 	t.Helper()
-	e, err := New(Options{CacheDir: filepath.Join(t.TempDir(), "cache"), Compile: CompileOptions{InProcess: true}})
+	// Metered code never gets as far as the engine's own stack overflow.
+	e, err := New(Options{
+		CacheDir: filepath.Join(t.TempDir(), "cache"), Compile: CompileOptions{InProcess: true}, Interruption: InterruptByEngine,
+	})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, e.Close(context.Background())) })
 	wasm, err := os.ReadFile(filepath.Join("..", "testdata", "wasm", name+".wasm"))
