@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-hclog"
-	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
 	"golang.org/x/sync/singleflight"
@@ -38,6 +37,7 @@ type Options struct {
 	Scan         scan.Limits
 	Compile      CompileOptions
 	Modules      int // compiled modules kept in memory; 0 means 64
+	Pool         PoolOptions
 
 	Clock  func() time.Time // nil: time.Now
 	Random io.Reader        // what guests get; nil: crypto/rand
@@ -117,8 +117,9 @@ type Engine struct {
 	cache     wazero.CompilationCache
 	runtime   wazero.Runtime
 	memories  *memoryPool
+	pool      *slotPool // nil: every attempt gets an instance of its own
 
-	modules *lru.Cache[string, *Module] // by digest of the upload
+	modules *moduleCache // by digest of the upload
 	loading singleflight.Group
 	slots   chan struct{} // compilations at once
 	freed   atomic.Int64  // compiled modules that nobody held any more
@@ -153,6 +154,11 @@ func New(o Options) (*Engine, error) {
 		slots:    make(chan struct{}, compile.Concurrency),
 		idle:     make(chan struct{}),
 	}
+	pool, err := o.Pool.withDefaults()
+	if err != nil {
+		return nil, fmt.Errorf("host options: %w", err)
+	}
+	e.pool = newSlotPool(e, pool)
 	if e.log == nil {
 		e.log = hclog.NewNullLogger()
 	}
@@ -166,13 +172,19 @@ func New(o Options) (*Engine, error) {
 	if o.Modules == 0 {
 		o.Modules = defaultModules
 	}
-	if e.modules, err = lru.New[string, *Module](o.Modules); err != nil {
+	if e.modules, err = newModuleCache(o.Modules, e.dropped); err != nil {
 		return nil, fmt.Errorf("host options: the number of Modules: %w", err)
 	}
 	if err := e.open(); err != nil {
 		return nil, err
 	}
 	return e, nil
+}
+
+// dropped is told of every module that the cache drops.
+func (e *Engine) dropped(m *Module) {
+	m.retired.Store(true)
+	e.pool.forget(m)
 }
 
 // open makes what needs closing.

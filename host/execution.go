@@ -47,7 +47,8 @@ type execution struct {
 	limits  Limits
 	clock   clock
 	started time.Time
-	memory  linearMemory
+	memory  *linearMemory
+	slot    *slot
 
 	instance api.Module    // nil until it's made
 	entered  bool          // the entry was called

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/tetratelabs/wazero"
@@ -26,12 +27,21 @@ type Module struct {
 	entries  map[abi.Kind]string // the export of each kind of execution
 	prelude  []string            // exports called before the entry, in order
 	metered  bool                // its code counts its work
-	pushes   bool                // it imports output_write
-	maxPages int64               // the smaller of its own maximum and what 32 bits address
+	resumes  bool                // it exports taskq_v1_resume
+	globals  []string            // exports that set its globals back
+
+	retired     atomic.Bool // the engine has dropped it
+	quarantined atomic.Bool // an instance wasn't restored to what it was
+	pushes      bool        // it imports output_write
+	maxPages    int64       // the smaller of its own maximum and what 32 bits address
 }
 
 func newModule(e *Engine, scanned *scan.Module, report *Report, compiled wazero.CompiledModule) *Module {
 	metered := e.interruption == InterruptByFuel
+	var globals []string
+	if metered {
+		globals = rewrite.GlobalExports(scanned)
+	}
 	m := &Module{
 		engine: e, report: *report, compiled: compiled,
 		// No name, else the module's own name section would name the
@@ -41,7 +51,7 @@ func newModule(e *Engine, scanned *scan.Module, report *Report, compiled wazero.
 		// which is half the cost of one; guests use the host's shim.
 		config:  wazero.NewModuleConfig().WithName("").WithStartFunctions().WithRandSource(e.random),
 		entries: make(map[abi.Kind]string),
-		metered: metered,
+		metered: metered, globals: globals,
 		pushes: slices.ContainsFunc(report.Imports, func(i Import) bool {
 			return i.Module == abi.Module && i.Name == "output_write"
 		}),
@@ -62,12 +72,18 @@ func newModule(e *Engine, scanned *scan.Module, report *Report, compiled wazero.
 			m.entries[x.kind] = x.name
 		}
 	}
-	for _, name := range []string{abi.ExportInitialize, abi.ExportWarm, abi.ExportResume} {
+	_, m.resumes = scanned.ExportedFunc(abi.ExportResume)
+	for _, name := range []string{abi.ExportInitialize, abi.ExportWarm} {
 		if _, ok := scanned.ExportedFunc(name); ok {
 			m.prelude = append(m.prelude, name)
 		}
 	}
 	return m
+}
+
+// reusable reports whether an instance may serve more than one attempt.
+func (m *Module) reusable() bool {
+	return m.metered && m.report.Poolable && !m.retired.Load() && !m.quarantined.Load()
 }
 
 // Report gives what is known of the module. It is shared: don't change it.

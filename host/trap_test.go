@@ -34,11 +34,7 @@ func engineError(t *testing.T, m *Module, input string) error {
 	t.Helper()
 	x := m.newExecution(&Attempt{Input: []byte(input)})
 	x.memory.limit = 1 << 20
-	slab, err := m.engine.memories.take(x.memory.limit)
-	require.NoError(t, err)
-	defer m.engine.memories.give(slab)
-	x.memory.slab = slab
-	_, err = x.execute(abi.ExportRun)
+	_, err := x.execute(abi.ExportRun)
 	return err
 }
 

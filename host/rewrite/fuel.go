@@ -116,7 +116,7 @@ var sectionOrder = []scan.SectionID{
 func (f *fueling) module() *Metered {
 	tick := f.typeOf(scan.FuncType{Params: []scan.ValType{scan.I64}, Results: []scan.ValType{scan.I64}})
 	code := f.code() // first: it decides which types and functions are added
-	metered := &Metered{Start: f.m.HasStart, Globals: f.globalExports()}
+	metered := &Metered{Start: f.m.HasStart, Globals: GlobalExports(f.m)}
 	at := make(map[scan.SectionID]scan.Section, len(f.m.Sections))
 	for _, s := range f.m.Sections {
 		at[s.ID] = s

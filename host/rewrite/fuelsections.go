@@ -83,11 +83,12 @@ func (f *fueling) renumbered(s scan.Section, from int) []byte {
 	return append(out, f.wasm[from:s.Offset+s.Len]...)
 }
 
-// globalExports names the globals that the host can set back.
-func (f *fueling) globalExports() []string {
+// GlobalExports names the exports by which a host can set back the mutable
+// globals of a metered module; those of a vector or reference type have none.
+func GlobalExports(m *scan.Module) []string {
 	var names []string
-	for i, g := range f.m.Globals {
-		if i >= f.m.ImportedGlobals && g.Mutable && g.Type != scan.V128 && !g.Type.IsRef() {
+	for i, g := range m.Globals {
+		if i >= m.ImportedGlobals && g.Mutable && g.Type != scan.V128 && !g.Type.IsRef() {
 			names = append(names, globalExport+strconv.Itoa(i))
 		}
 	}
