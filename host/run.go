@@ -139,6 +139,10 @@ func (x *execution) execute(entry string) (value int32, err error) {
 	return value, err
 }
 
+// errOver means that the attempt was over before its entry was called; the
+// ending says why.
+var errOver = errors.New("the attempt is over")
+
 // attend is the attempt itself.
 func (x *execution) attend(entry string) (int32, error) {
 	x.stage = stageOf(x.attempt.Kind)
@@ -148,7 +152,7 @@ func (x *execution) attend(entry string) (int32, error) {
 		}
 	}
 	if x.over() {
-		return 0, x.Err()
+		return 0, errOver
 	}
 	x.entered = true
 	x.startup = x.now().Sub(x.started)

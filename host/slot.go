@@ -225,7 +225,7 @@ func (x *execution) goOn(f *family) {
 // sound reports whether a guest's end left its instance as any other does. The
 // stack that a runaway recursion has grown would stay with its function.
 func (x *execution) sound(err error) bool {
-	if err == nil {
+	if err == nil || errors.Is(err, errOver) {
 		return true
 	}
 	if u := x.unwoundBy(err); u != nil {
