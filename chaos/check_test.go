@@ -187,10 +187,6 @@ func (r *run) checkJob(out *report, f *jobFacts) {
 // checkExecutions: one for each claim at most, none beside another of the same
 // job, and a row for each that died.
 func (r *run) checkExecutions(out *report, facts map[store.ID]*jobFacts) {
-	died := map[int]*process{}
-	for _, p := range r.processes {
-		died[p.cmd.Process.Pid] = p
-	}
 	byJob := map[store.ID][]execution{}
 	for _, e := range readLedgers(r.t, r.dir) {
 		byJob[e.job] = append(byJob[e.job], e)
@@ -205,9 +201,9 @@ func (r *run) checkExecutions(out *report, facts map[store.ID]*jobFacts) {
 			continue
 		}
 		for i, e := range runs {
-			p := died[e.pid]
-			if p == nil { // this process, which lives
-				p = &process{}
+			p := &process{} // this one, which lives
+			if e.process < len(r.processes) {
+				p = r.processes[e.process]
 			}
 			until := cmp.Or(e.end, p.died)
 			if i+1 < len(runs) {
@@ -227,7 +223,10 @@ func (r *run) checkExecutions(out *report, facts map[store.ID]*jobFacts) {
 				out.found(&out.Unexplained, "job %s, epoch %d: %s", id, e.epoch, why)
 			}
 			if e.end == 0 && row != nil {
-				back = append(back, row.Finished-p.when.UnixMilli())
+				late := row.Finished - p.when.UnixMilli()
+				if back = append(back, late); late > 2*lease.Milliseconds() {
+					r.t.Logf("job %s, epoch %d: process %d died at %s, its row says %s (+%d ms)", id, e.epoch, e.process, p.when.Format(time.TimeOnly), row.Class, late)
+				}
 			}
 		}
 	}

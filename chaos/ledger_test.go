@@ -22,8 +22,9 @@ import (
 
 type ledger struct{ file *os.File }
 
-func openLedger(dir string) (*ledger, error) {
-	f, err := os.OpenFile(filepath.Join(dir, fmt.Sprintf("%d.ledger", os.Getpid())), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+// openLedger: number is the process' place in the run, since pids come round.
+func openLedger(dir string, number int) (*ledger, error) {
+	f, err := os.OpenFile(filepath.Join(dir, fmt.Sprintf("%d.ledger", number)), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	return &ledger{file: f}, err
 }
 
@@ -47,7 +48,7 @@ type execution struct {
 	job     store.ID
 	epoch   int64
 	attempt int
-	pid     int
+	process int // its number
 	start   int64
 	end     int64 // 0: the process died first
 }
@@ -65,8 +66,8 @@ func readLedgers(t *testing.T, dir string) []execution {
 
 func readLedger(t *testing.T, file string) []execution {
 	t.Helper()
-	var pid int
-	_, err := fmt.Sscanf(filepath.Base(file), "%d.ledger", &pid)
+	var number int
+	_, err := fmt.Sscanf(filepath.Base(file), "%d.ledger", &number)
 	require.NoError(t, err)
 	f, err := os.Open(file)
 	require.NoError(t, err)
@@ -80,7 +81,7 @@ func readLedger(t *testing.T, file string) []execution {
 	lines := bufio.NewScanner(f)
 	for lines.Scan() {
 		var at, id string
-		e := execution{pid: pid}
+		e := execution{process: number}
 		_, err := fmt.Fscan(strings.NewReader(lines.Text()), &at, &id, &e.epoch, &e.attempt, &e.start)
 		require.NoError(t, err, lines.Text())
 		if at == string(worker.Ran) {

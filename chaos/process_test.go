@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -30,6 +31,7 @@ import (
 const (
 	childEnv = "TASKQ_CHAOS_WORKER"
 	dirEnv   = "TASKQ_CHAOS_DIR"
+	nthEnv   = "TASKQ_CHAOS_PROCESS" // its number in the run
 	doomEnv  = "TASKQ_CHAOS_DOOM"
 )
 
@@ -93,7 +95,11 @@ func child(ctx context.Context, dsn, dir string) error {
 	if err != nil {
 		return err
 	}
-	l, err := openLedger(dir)
+	number, err := strconv.Atoi(os.Getenv(nthEnv))
+	if err != nil {
+		return err
+	}
+	l, err := openLedger(dir, number)
 	if err != nil {
 		return err
 	}
@@ -150,7 +156,11 @@ func (r *run) spawn(dsn string, d doom) *process {
 	self, err := os.Executable()
 	require.NoError(r.t, err)
 	cmd := exec.Command(self)
-	cmd.Env = append(os.Environ(), childEnv+"="+dsn, dirEnv+"="+r.dir)
+	p := &process{cmd: cmd}
+	r.mu.Lock()
+	cmd.Env = append(os.Environ(), childEnv+"="+dsn, dirEnv+"="+r.dir, nthEnv+"="+strconv.Itoa(len(r.processes)))
+	r.processes = append(r.processes, p)
+	r.mu.Unlock()
 	if d.at != "" {
 		cmd.Env = append(cmd.Env, doomEnv+"="+d.String())
 	}
@@ -158,10 +168,6 @@ func (r *run) spawn(dsn string, d doom) *process {
 	out, err := cmd.StdoutPipe()
 	require.NoError(r.t, err)
 	require.NoError(r.t, cmd.Start())
-	p := &process{cmd: cmd}
-	r.mu.Lock()
-	r.processes = append(r.processes, p)
-	r.mu.Unlock()
 	line, err := bufio.NewReader(out).ReadString('\n')
 	require.NoError(r.t, err)
 	require.Equal(r.t, "up", strings.TrimSpace(line))

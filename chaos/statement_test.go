@@ -36,10 +36,13 @@ var paths = map[string]string{
 	"forget":    "NOT EXISTS (SELECT FROM taskq.leases l WHERE l.shard = $2",
 }
 
+// ownLedger is the number of the ledger of this process.
+const ownLedger = 1_000_000
+
 // inProcess starts a worker in this process, over that connection.
 func (r *run) inProcess(dsn string) (stop func()) {
 	r.t.Helper()
-	l, err := openLedger(r.dir)
+	l, err := openLedger(r.dir, ownLedger)
 	require.NoError(r.t, err)
 	s, err := store.Open(r.ctx, store.Options{URL: dsn, MaxConns: 8})
 	require.NoError(r.t, err)

@@ -60,10 +60,10 @@ func postgres(t *testing.T) (dsn, dir string) {
 	dir, err := os.MkdirTemp("", "taskq-chaos") // short, for the socket's sake
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	return postgresIn(t, ctx, dir, nil), dir
+	return postgresIn(ctx, t, dir, nil), dir
 }
 
-func postgresIn(t *testing.T, ctx context.Context, dir string, settings map[string]string) (dsn string) {
+func postgresIn(ctx context.Context, t *testing.T, dir string, settings map[string]string) (dsn string) {
 	t.Helper()
 	s, err := embedpg.Start(ctx, embedpg.Options{Dir: filepath.Join(dir, "pg"), Settings: settings})
 	require.NoError(t, err)

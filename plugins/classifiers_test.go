@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/taskq-host/taskq-host/abi"
+	"github.com/taskq-host/taskq-host/classifier"
 	"github.com/taskq-host/taskq-host/classify"
-	"github.com/taskq-host/taskq-host/classify/sandbox"
 	"github.com/taskq-host/taskq-host/host"
 	"github.com/taskq-host/taskq-host/retry"
 )
@@ -36,13 +36,13 @@ func loadClassifier(t *testing.T, wasm []byte, err error) *host.Module {
 	require.NoError(t, err)
 	m, err := newEngine(t).Load(context.Background(), wasm)
 	require.NoError(t, err)
-	require.NoError(t, sandbox.Check(m.Report()))
+	require.NoError(t, classifier.Check(m.Report()))
 	return m
 }
 
 func ask(t *testing.T, m *host.Module, settings string, q classify.Question) *classify.Override {
 	t.Helper()
-	c := sandbox.New("x", sandbox.Found(m), json.RawMessage(settings))
+	c := classifier.New("x", classifier.Found(m), json.RawMessage(settings))
 	c.Timeout = time.Minute // the machine may be busy
 	q.Attempt, q.Policy, q.Settings = 1, retry.Default(), retry.DefaultSettings()
 	o, err := c.Classify(t.Context(), q)

@@ -12,8 +12,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/taskq-host/taskq-host/abi"
+	"github.com/taskq-host/taskq-host/classifier"
 	"github.com/taskq-host/taskq-host/classify"
-	"github.com/taskq-host/taskq-host/classify/sandbox"
 	"github.com/taskq-host/taskq-host/retry"
 )
 
@@ -133,7 +133,7 @@ func (s *Server) tryClassifier(ctx context.Context, in *actorPath) (*tryOutput, 
 	if err != nil {
 		return nil, s.answer(ctx, err)
 	}
-	t := classify.Try(ctx, sandbox.New(in.Name, sandbox.Found(module), r.Settings), failure, r.Attempt, at)
+	t := classify.Try(ctx, classifier.New(in.Name, classifier.Found(module), r.Settings), failure, r.Attempt, at)
 	return &tryOutput{Body: tried(&t)}, nil
 }
 

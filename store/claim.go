@@ -126,7 +126,31 @@ pick AS MATERIALIZED (
         FOR UPDATE SKIP LOCKED) p
     LIMIT $7
 ),
-taken AS (
+` + takeSQL
+
+// The same from where the claims of a few lanes stopped: see floor.go. Each
+// probe is one range scan of ready_pkey that begins at a live row.
+const claimFromFloorsSQL = `
+WITH t AS MATERIALIZED (SELECT clock_timestamp() AS now),
+w AS MATERIALIZED (SELECT FROM taskq.workers, t WHERE worker_id = $3 AND expires_at > t.now),
+h AS MATERIALIZED (
+    SELECT * FROM unnest($5::integer[], $6::bigint[], $8::smallint[], $9::bigint[]) AS u(tenant_id, lane_id, priority, seq)
+),
+pick AS MATERIALIZED (
+    SELECT f.n, p.* FROM w, (SELECT tenant_id, lane_id, row_number() OVER () AS n FROM h WHERE priority = 0) f CROSS JOIN LATERAL (
+        SELECT x.row FROM (SELECT * FROM h WHERE h.tenant_id = f.tenant_id AND h.lane_id = f.lane_id ORDER BY h.priority) h CROSS JOIN LATERAL (
+            SELECT r.ctid AS row FROM taskq.ready r
+            WHERE r.shard = $1 AND r.queue_id = $2 AND r.tenant_id = h.tenant_id AND r.lane_id = h.lane_id AND r.priority = h.priority AND r.seq >= h.seq
+              AND (r.deadline IS NULL OR r.deadline > (SELECT now FROM t)) AND (r.start_by IS NULL OR r.start_by > (SELECT now FROM t))
+            ORDER BY r.seq LIMIT $10
+            FOR UPDATE SKIP LOCKED) x
+        LIMIT $10) p
+    LIMIT $7
+),
+` + takeSQL
+
+// What was picked is taken: its rows go, one lease comes.
+const takeSQL = `taken AS (
     DELETE FROM taskq.ready r USING pick p
     WHERE r.ctid = p.row AND r.shard = $1
     RETURNING p.n, r.tenant_id, r.lane_id, r.priority, r.seq, r.job_id, r.attempt + 1 AS attempt, r.claim_epoch + 1 AS claim_epoch, r.deadline, r.extra
@@ -140,7 +164,7 @@ lease AS (
            CASE WHEN count(extra) > 0 THEN array_agg(extra ORDER BY ix) END
     FROM member, t GROUP BY t.now
 )
-SELECT t.now, m.ix, m.tenant_id, m.lane_id, m.job_id, m.attempt, m.claim_epoch, m.deadline, m.extra,
+SELECT t.now, m.ix, m.tenant_id, m.lane_id, m.seq, m.job_id, m.attempt, m.claim_epoch, m.deadline, m.extra,
        j.actor, j.version, j.priority, j.payload, j.content_type, j.headers, j.tags, j.options, j.created_at
 FROM member m JOIN taskq.jobs j ON j.shard = $1 AND j.tenant_id = m.tenant_id AND j.job_id = m.job_id CROSS JOIN t
 ORDER BY m.ix`
@@ -154,32 +178,58 @@ func (s *Store) Claim(ctx context.Context, r ClaimRequest) (Claim, error) {
 	if err != nil {
 		return Claim{}, err
 	}
-	rows, err := s.hot.Query(ctx, s.schema.sql(claimSQL), r.Shard, queue, pgID(r.Worker), pgID(r.Lease), r.After.Tenant, r.After.Lane, r.Limit)
+	out, err := s.claim(ctx, &r, queue)
 	if err != nil {
-		return Claim{}, fmt.Errorf("claim %s: %w", r.Queue, err)
-	}
-	out := Claim{Next: r.After}
-	defer rows.Close()
-	for rows.Next() {
-		c := Claimed{Lease: r.Lease}
-		if err := scanClaimed(rows, &out, &c); err != nil {
-			return Claim{}, fmt.Errorf("claim %s: %w", r.Queue, err)
-		}
-		out.Jobs = append(out.Jobs, c)
-	}
-	if err := rows.Err(); err != nil {
 		return Claim{}, fmt.Errorf("claim %s: %w", r.Queue, err)
 	}
 	return out, nil
 }
 
-func scanClaimed(rows pgx.Rows, out *Claim, c *Claimed) error {
+func (s *Store) claim(ctx context.Context, r *ClaimRequest, queue int32) (Claim, error) {
+	began := time.Now()
+	known := s.floorsOf(r.Shard, queue)
+	if from, ok := known.use(began); ok {
+		quantum := (r.Limit-1)/from.count + 1
+		out, at, err := s.claimWith(ctx, r, claimFromFloorsSQL, r.Shard, queue, pgID(r.Worker), pgID(r.Lease), from.tenants, from.lanes, r.Limit, from.priorities, from.seqs, quantum)
+		if err == nil {
+			known.further(at, r.Limit)
+		}
+		return out, err
+	}
+	out, at, err := s.claimWith(ctx, r, claimSQL, r.Shard, queue, pgID(r.Worker), pgID(r.Lease), r.After.Tenant, r.After.Lane, r.Limit)
+	if err == nil {
+		known.whole(time.Now(), time.Since(began), at)
+	}
+	return out, err
+}
+
+func (s *Store) claimWith(ctx context.Context, r *ClaimRequest, sql string, args ...any) (Claim, []claimedRow, error) {
+	rows, err := s.hot.Query(ctx, s.schema.sql(sql), args...)
+	if err != nil {
+		return Claim{}, nil, err
+	}
+	out := Claim{Next: r.After}
+	var at []claimedRow
+	defer rows.Close()
+	for rows.Next() {
+		c := Claimed{Lease: r.Lease}
+		row := claimedRow{}
+		if err := scanClaimed(rows, &out, &c, &row.seq); err != nil {
+			return Claim{}, nil, err
+		}
+		row.lane, row.priority = lane{out.Next.Tenant, out.Next.Lane}, c.Priority
+		out.Jobs, at = append(out.Jobs, c), append(at, row)
+	}
+	return out, at, rows.Err()
+}
+
+func scanClaimed(rows pgx.Rows, out *Claim, c *Claimed, seq *int64) error {
 	var id pgtype.UUID
 	var deadline pgtype.Timestamptz
 	var version *int32
 	var contentType *string
 	var extra, headers, options []byte
-	err := rows.Scan(&out.Now, &c.Index, &c.Tenant, &out.Next.Lane, &id, &c.Attempt, &c.Epoch, &deadline, &extra,
+	err := rows.Scan(&out.Now, &c.Index, &c.Tenant, &out.Next.Lane, seq, &id, &c.Attempt, &c.Epoch, &deadline, &extra,
 		&c.Actor, &version, &c.Priority, &c.Payload, &contentType, &headers, &c.Tags, &options, &c.CreatedAt)
 	if err != nil {
 		return err

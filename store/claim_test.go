@@ -127,17 +127,25 @@ func mustClaim(t *testing.T, err error) bool {
 	return err == nil
 }
 
-// buffers runs a claim under EXPLAIN and answers how many pages it touched.
+// claimBuffers answers how many pages a claim touches.
 func (b *bundle) claimBuffers(limit int) int {
 	b.t.Helper()
+	return b.buffersOf("claim_under_test (smallint, integer, uuid, uuid, integer, bigint, bigint)", store.ClaimSQL,
+		fmt.Sprintf("0::smallint, 1, '%s', '%s', 0, 0, %d", b.worker, store.NewID(), limit))
+}
+
+// buffersOf runs a claim under EXPLAIN, as the host would, and takes it back.
+func (b *bundle) buffersOf(signature, sql, args string) int {
+	b.t.Helper()
+	name, _, _ := strings.Cut(signature, " ")
 	tx, err := b.Pool().Begin(b.ctx)
 	require.NoError(b.t, err)
 	defer func() { _ = tx.Rollback(b.ctx) }()
 	_, err = tx.Exec(b.ctx, "SET LOCAL plan_cache_mode = force_generic_plan; SET LOCAL enable_seqscan = off; SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off")
 	require.NoError(b.t, err)
-	_, err = tx.Exec(b.ctx, "PREPARE claim_under_test (smallint, integer, uuid, uuid, integer, bigint, bigint) AS "+store.ClaimSQL)
+	_, err = tx.Exec(b.ctx, "PREPARE "+signature+" AS "+sql)
 	require.NoError(b.t, err)
-	rows, err := tx.Query(b.ctx, fmt.Sprintf("EXPLAIN (ANALYZE, BUFFERS, COSTS OFF, TIMING OFF) EXECUTE claim_under_test (0::smallint, 1, '%s', '%s', 0, 0, %d)", b.worker, store.NewID(), limit))
+	rows, err := tx.Query(b.ctx, "EXPLAIN (ANALYZE, BUFFERS, COSTS OFF, TIMING OFF) EXECUTE "+name+" ("+args+")")
 	require.NoError(b.t, err)
 	var plan []string
 	for rows.Next() {
@@ -146,7 +154,7 @@ func (b *bundle) claimBuffers(limit int) int {
 		plan = append(plan, line)
 	}
 	require.NoError(b.t, rows.Err())
-	_, err = tx.Exec(b.ctx, "DEALLOCATE claim_under_test")
+	_, err = tx.Exec(b.ctx, "DEALLOCATE "+name)
 	require.NoError(b.t, err)
 	text := strings.Join(plan, "\n")
 	require.NotContains(b.t, text, "Seq Scan on ready", text)

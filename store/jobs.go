@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -45,11 +46,13 @@ type Job struct {
 	ResultType  string
 }
 
-// Where a job is, by elimination: what isn't finished, scheduled or leased is
-// ready. So a list costs what it shows, never the backlog.
+// Where a job is, by looking into each place: a seek each, so a list costs what
+// it shows, never the backlog. In no place (status 0) is a job whose end isn't
+// kept any longer and whose row waits for its partition to be dropped.
 const jobHeadSQL = `
 SELECT j.job_id, q.name, j.actor, coalesce(f.version, j.version, 0), j.priority,
-       CASE WHEN f.job_id IS NOT NULL THEN f.status WHEN l.job_id IS NOT NULL THEN 4 WHEN s.due_at > (SELECT now FROM t) THEN 2 ELSE 1 END::smallint,
+       CASE WHEN f.job_id IS NOT NULL THEN f.status WHEN l.job_id IS NOT NULL THEN 4 WHEN s.due_at > (SELECT now FROM t) THEN 2
+            WHEN s.job_id IS NOT NULL OR m.job_id IS NOT NULL OR fr.job_id IS NOT NULL THEN 1 ELSE 0 END::smallint,
        coalesce(f.attempt, l.attempt, s.attempt, m.attempt, 0), coalesce(f.claim_epoch, l.epoch, s.claim_epoch, m.claim_epoch, 0),
        j.created_at, CASE WHEN s.due_at > (SELECT now FROM t) THEN s.due_at END, coalesce(s.reason, 0)::smallint, coalesce(l.deadline, s.deadline, m.deadline, fr.deadline),
        coalesce(f.started_at, l.claimed_at), f.finished_at, coalesce(f.error_class, a.error_class, ''), coalesce(f.message, a.message, ''), coalesce(f.decided_by, a.decided_by, ''),
@@ -102,8 +105,12 @@ func (s *Store) Jobs(ctx context.Context, tenant Tenant, ids []ID) ([]Job, error
 	if err != nil {
 		return nil, fmt.Errorf("jobs: %w", err)
 	}
-	return scanJobs(rows, tenant)
+	jobs, err := scanJobs(rows, tenant)
+	return slices.DeleteFunc(jobs, Job.gone), err
 }
+
+// gone: nothing is left of it but a row.
+func (j Job) gone() bool { return j.Status == 0 }
 
 // JobFilter narrows a list. Zero fields don't.
 type JobFilter struct {
@@ -161,7 +168,7 @@ func (s *Store) ListJobs(ctx context.Context, tenant Tenant, f JobFilter) ([]Job
 		}
 		for _, j := range jobs {
 			before = j.ID
-			if f.wants(j.Status) {
+			if !j.gone() && f.wants(j.Status) {
 				if out = append(out, j); len(out) == f.Limit {
 					return out, before, nil
 				}

@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"testing"
@@ -15,6 +16,10 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	flag.Parse()
+	if f := flag.Lookup("rapid.checks"); f.Value.String() == f.DefValue { // each is dozens of statements
+		_ = f.Value.Set("8") // a number
+	}
 	code := m.Run()
 	if code == 0 {
 		if err := goleak.Find(); err != nil {

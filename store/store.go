@@ -46,6 +46,8 @@ type Store struct {
 	schema schema
 	log    hclog.Logger
 
+	floors sync.Map // where claims stopped: (shard, queue) → *floors
+
 	mu      sync.RWMutex
 	queues  map[string]int32
 	queueID map[int32]string

@@ -115,6 +115,11 @@ func (w *Worker) ensurePartitions(ctx context.Context) time.Time {
 		w.must(ctx, "partitions of the coming days can't be made yet", err)
 		return time.Now().Add(time.Minute - partitionTime)
 	}
+	gone, err := w.store.Retain(call)
+	w.must(ctx, "what isn't to be kept any longer can't be removed yet", err)
+	if len(gone.Dropped) > 0 || gone.Deleted > 0 {
+		w.log.Info("removed what isn't kept any longer", "partitions", gone.Dropped, "archived", gone.Archived, "deleted", gone.Deleted)
+	}
 	return time.Now()
 }
 

@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/taskq-host/taskq-host/abi"
+	"github.com/taskq-host/taskq-host/classifier"
 	"github.com/taskq-host/taskq-host/classify"
-	"github.com/taskq-host/taskq-host/classify/sandbox"
 	"github.com/taskq-host/taskq-host/client"
 )
 
@@ -70,7 +70,7 @@ func (r *trial) prepare(cmd *cobra.Command) error {
 	if r.file == "" {
 		return badInputf("--failure", "is needed: a file with the failure, such as {\"class\":\"HttpError\",\"http\":{\"status\":429}}")
 	}
-	raw, err := readInput(cmd, "--failure", r.file)
+	raw, err := readInput(cmd, "--failure", r.file, abi.MaxFailure)
 	if err != nil {
 		return err
 	}
@@ -128,19 +128,19 @@ func (r *trial) askFile(cmd *cobra.Command, file string) (*client.Trial, error) 
 	if err != nil {
 		return nil, err
 	}
-	engine, err := newEngine(cmd, sandbox.Memory, log)
+	engine, err := newEngine(cmd, classifier.Memory, log)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = engine.Close(cmd.Context()) }() // the process ends anyway
 	module, err := engine.Load(cmd.Context(), wasm)
 	if err == nil {
-		err = sandbox.Check(module.Report())
+		err = classifier.Check(module.Report())
 	}
 	if err != nil {
 		return nil, moduleError(file, err)
 	}
-	c := sandbox.New(nameOfFile(file), sandbox.Found(module), r.request.Settings)
+	c := classifier.New(nameOfFile(file), classifier.Found(module), r.request.Settings)
 	c.Sink = streamTo{cmd.ErrOrStderr()}
 	return r.shown(classify.Try(cmd.Context(), c, r.failure, r.attempt, r.at))
 }

@@ -1,4 +1,4 @@
-package sandbox_test
+package classifier_test
 
 import (
 	"encoding/json"
