@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/taskq-host/taskq-host/abi"
+	"github.com/taskq-host/taskq-host/classifier"
 	"github.com/taskq-host/taskq-host/classify"
-	"github.com/taskq-host/taskq-host/classify/sandbox"
 	"github.com/taskq-host/taskq-host/host"
 	"github.com/taskq-host/taskq-host/retry"
 )
@@ -66,7 +66,7 @@ func (b *bench) ladders(ctx context.Context) error {
 		if module.name == smallModule {
 			settings = json.RawMessage(`{"delay_ms":120000,"kind":"transient"}`)
 		}
-		c := sandbox.New("module", sandbox.Found(m), settings)
+		c := classifier.New("module", classifier.Found(m), settings)
 		c.Timeout = time.Minute // what it costs, not whether it is in time
 		if err := b.ladder(ctx, module.name, append(classify.Chain{c}, native...), module.n); err != nil {
 			return err
