@@ -27,7 +27,7 @@ func TestTheDiskIsFull(t *testing.T) {
 	t.Cleanup(func() { require.NoError(t, syscall.Unmount(dir, syscall.MNT_DETACH)) })
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	r := runOn(t, postgresIn(t, ctx, dir, map[string]string{"max_wal_size": "48MB", "min_wal_size": "48MB"}))
+	r := runOn(t, postgresIn(ctx, t, dir, map[string]string{"max_wal_size": "48MB", "min_wal_size": "48MB"}))
 	balloon := filepath.Join(dir, "balloon")
 	r.underLoad(100, func() {
 		workers := []*process{r.spawn(r.dsn, doom{}), r.spawn(r.dsn, doom{})}
