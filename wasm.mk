@@ -10,12 +10,17 @@ GO_REACTORS := go-cases go-noop
 GO_COMMANDS := go-command
 FOREIGN     := c-cases c-noop rust-cases as-cases
 
+# Classifiers aren't actors: the demo, which enqueues jobs, has no use for them.
+CLASSIFIERS    := bin/classifiers
+GO_CLASSIFIERS := go-rate-limit
+C_CLASSIFIERS  := c-taxonomy
+
 GO_SDK     := $(wildcard sdk-guest/go/*.go) sdk-guest/go/go.mod
 GO_MODULES := $(GO_REACTORS:%=$(PLUGINS)/%.wasm) $(GO_COMMANDS:%=$(PLUGINS)/%.wasm)
 ALL_GUESTS := $(GO_REACTORS) $(GO_COMMANDS) $(FOREIGN)
 
 .PHONY: wasm
-wasm: $(GO_MODULES) $(FOREIGN:%=$(PLUGINS)/%.wasm) $(ALL_GUESTS:%=$(PLUGINS)/%.json) ## build the guests in Go, and lay all out in bin/plugins
+wasm: $(GO_MODULES) $(FOREIGN:%=$(PLUGINS)/%.wasm) $(ALL_GUESTS:%=$(PLUGINS)/%.json) $(GO_CLASSIFIERS:%=$(CLASSIFIERS)/%.wasm) $(C_CLASSIFIERS:%=$(CLASSIFIERS)/%.wasm) ## build the guests in Go, and lay all out in bin/plugins
 
 GO_GUEST = cd plugins/$* && GOOS=wasip1 GOARCH=wasm GOFLAGS= GOWORK=off $(GO) build -trimpath -buildvcs=false
 
@@ -27,6 +32,14 @@ $(GO_REACTORS:%=$(PLUGINS)/%.wasm): $(PLUGINS)/%.wasm: $$(wildcard plugins/$$*/*
 $(GO_COMMANDS:%=$(PLUGINS)/%.wasm): $(PLUGINS)/%.wasm: $$(wildcard plugins/$$*/*.go) plugins/%/go.mod
 	@mkdir -p $(@D)
 	$(GO_GUEST) -o $(abspath $@) .
+
+$(GO_CLASSIFIERS:%=$(CLASSIFIERS)/%.wasm): $(CLASSIFIERS)/%.wasm: $$(wildcard plugins/$$*/*.go) plugins/%/go.mod $(GO_SDK)
+	@mkdir -p $(@D)
+	$(GO_GUEST) -buildmode=c-shared -o $(abspath $@) .
+
+$(C_CLASSIFIERS:%=$(CLASSIFIERS)/%.wasm): $(CLASSIFIERS)/%.wasm: plugins/%/actor.wasm
+	@mkdir -p $(@D)
+	@cp $< $@
 
 $(FOREIGN:%=$(PLUGINS)/%.wasm): $(PLUGINS)/%.wasm: plugins/%/actor.wasm
 	@mkdir -p $(@D)
@@ -58,6 +71,8 @@ wasm-foreign: ## rebuild the committed guests in C, Rust and AssemblyScript (nee
 	cd plugins/c-cases && $(CLANG) --target=wasm32-wasi $(C_FLAGS) -I../../sdk-guest/c -mexec-model=reactor -o actor.wasm cases.c
 	cd plugins/c-noop && $(CLANG) --target=wasm32 -O2 -Wall -Wextra -I../../sdk-guest/c -nostdlib -Wl,--no-entry -Wl,--strip-all \
 		-Wl,-z,stack-size=4096 -o actor.wasm noop.c
+	cd plugins/c-taxonomy && $(CLANG) --target=wasm32 -O2 -Wall -Wextra -I../../sdk-guest/c -nostdlib -Wl,--no-entry -Wl,--strip-all \
+		-Wl,-z,stack-size=4096 -o actor.wasm taxonomy.c
 	cd $(LANG_DIR) && $(CLANG) --target=wasm32-wasi $(C_FLAGS) -o c.wasm c.c
 	mkdir -p bin/rust
 	cd sdk-guest/rust && $(RUSTC) $(RUST_FLAGS) --target wasm32-unknown-unknown --crate-type rlib --crate-name taskq \

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/taskq-host/taskq-host/catalog"
+	"github.com/taskq-host/taskq-host/classifier"
 	"github.com/taskq-host/taskq-host/classify"
-	"github.com/taskq-host/taskq-host/classify/sandbox"
 	"github.com/taskq-host/taskq-host/config"
 	"github.com/taskq-host/taskq-host/host"
 	"github.com/taskq-host/taskq-host/store"
@@ -58,7 +58,7 @@ func TestAClassifierIsTheTenantsOwnOrThePlatforms(t *testing.T) {
 func TestAClassifierThatWantsMoreThanItsInputIsRefused(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	for module, rule := range map[string]string{"pure": sandbox.RuleImport, "noop": sandbox.RuleNoEntry} {
+	for module, rule := range map[string]string{"pure": classifier.RuleImport, "noop": classifier.RuleNoEntry} {
 		_, err := b.DryRunClassifier(b.ctx, b.tenant, "x", fixture(t, module))
 		refusal := new(host.Refusal)
 		require.True(t, errors.As(err, &refusal), module)

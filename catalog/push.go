@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/taskq-host/taskq-host/abi"
-	"github.com/taskq-host/taskq-host/classify/sandbox"
+	"github.com/taskq-host/taskq-host/classifier"
 	"github.com/taskq-host/taskq-host/config"
 	"github.com/taskq-host/taskq-host/host"
 	"github.com/taskq-host/taskq-host/retry"
@@ -97,7 +97,7 @@ func (c *Catalog) judge(ctx context.Context, shelf store.Shelf, tenant store.Ten
 	p := &Pushed{Name: name, Report: *module.Report()}
 	p.Warnings = slices.Clone(p.Report.Warnings)
 	if shelf == store.Classifiers {
-		err = sandbox.Check(&p.Report)
+		err = classifier.Check(&p.Report)
 	} else {
 		err = c.judgeActor(ctx, tenant, module, p)
 	}

@@ -50,6 +50,10 @@ type Pushed struct {
 // Push sends a module to be an actor's next version. One that isn't accepted is
 // a *[Problem] with status 422 whose only error has the rule and a sentence.
 func (c *Client) Push(ctx context.Context, name string, wasm []byte, o PushOptions) (*Pushed, error) {
+	return c.push(ctx, "actors", name, wasm, o)
+}
+
+func (c *Client) push(ctx context.Context, shelf, name string, wasm []byte, o PushOptions) (*Pushed, error) {
 	q := url.Values{}
 	if o.DryRun {
 		q.Set("dry_run", "true")
@@ -58,7 +62,7 @@ func (c *Client) Push(ctx context.Context, name string, wasm []byte, o PushOptio
 		wasm = []byte{}
 	}
 	var out Pushed
-	r := request{method: http.MethodPut, path: "actors/" + url.PathEscape(name), query: q, body: wasm, contentType: "application/wasm"}
+	r := request{method: http.MethodPut, path: shelf + "/" + url.PathEscape(name), query: q, body: wasm, contentType: "application/wasm"}
 	if err := c.do(ctx, r, &out); err != nil {
 		return nil, err
 	}

@@ -128,7 +128,8 @@ func TestJobs(t *testing.T) {
 	require.Empty(t, attempts)
 	events, err := b.Events(b.ctx, e.ID)
 	require.NoError(t, err)
-	require.Empty(t, events)
+	require.Len(t, events, 1)
+	require.Equal(t, "job.cancelled", events[0].Event)
 
 	waiting, cancel := context.WithTimeout(b.ctx, 50*time.Millisecond)
 	defer cancel()

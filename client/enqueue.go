@@ -29,6 +29,8 @@ type NewJob struct {
 
 	ScheduleToClose time.Duration // deadline of the whole job, from now
 	Deadline        time.Time     // in place of ScheduleToClose
+	StartBy         time.Duration // not started by then, not started at all; from now
+	StartByAt       time.Time     // in place of StartBy
 	StartToClose    time.Duration // of one attempt
 
 	Retry     *Retry
@@ -126,6 +128,7 @@ type wireJob struct {
 	Delay           string            `json:"delay,omitempty"`
 	ScheduledAt     string            `json:"scheduled_at,omitempty"`
 	ScheduleToClose string            `json:"schedule_to_close,omitempty"`
+	StartBy         string            `json:"start_by,omitempty"`
 	StartToClose    string            `json:"start_to_close,omitempty"`
 	Retry           *wireRetry        `json:"retry,omitempty"`
 	Version         int               `json:"version,omitempty"`
@@ -150,13 +153,19 @@ func (j *NewJob) wire() (*wireJob, error) {
 	w := &wireJob{
 		Actor: j.Actor, Queue: j.Queue, ContentType: j.ContentType, Priority: j.Priority,
 		Delay: duration(j.Delay), ScheduledAt: moment(j.ScheduledAt), StartToClose: duration(j.StartToClose),
-		ScheduleToClose: duration(j.ScheduleToClose), Version: j.Version, Headers: j.Headers, Tags: j.Tags, Metadata: j.Metadata, ResultTTL: duration(j.ResultTTL),
+		ScheduleToClose: duration(j.ScheduleToClose), StartBy: duration(j.StartBy), Version: j.Version, Headers: j.Headers, Tags: j.Tags, Metadata: j.Metadata, ResultTTL: duration(j.ResultTTL),
 	}
 	if !j.Deadline.IsZero() {
 		if w.ScheduleToClose != "" {
 			return nil, errors.New("the fields ScheduleToClose and Deadline exclude each other")
 		}
 		w.ScheduleToClose = moment(j.Deadline)
+	}
+	if !j.StartByAt.IsZero() {
+		if w.StartBy != "" {
+			return nil, errors.New("StartBy and StartByAt exclude each other")
+		}
+		w.StartBy = moment(j.StartByAt)
 	}
 	if r := j.Retry; r != nil {
 		w.Retry = &wireRetry{

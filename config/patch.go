@@ -30,6 +30,13 @@ func DecodeRetry(at string, m map[string]any) (RetryPatch, error) {
 	return out, err
 }
 
+// DecodeRetryText is [DecodeRetry] for values that are all text, as flags are.
+func DecodeRetryText(at string, m map[string]any) (RetryPatch, error) {
+	var out RetryPatch
+	err := decodeLayer(patchNode.child("retry"), &layer{text: true}, at, m, &out)
+	return out, err
+}
+
 // DecodeRetryJSON is [DecodeRetry] for a block that is still text: a key that
 // is there twice is refused too. Empty input and null say nothing.
 func DecodeRetryJSON(at string, data []byte) (RetryPatch, error) {
@@ -50,11 +57,15 @@ func DecodeRetryJSON(at string, data []byte) (RetryPatch, error) {
 }
 
 func decodeBlock(n *node, at string, m map[string]any, out any) error {
+	return decodeLayer(n, &layer{}, at, m, out)
+}
+
+func decodeLayer(n *node, l *layer, at string, m map[string]any, out any) error {
 	var p path
 	if at != "" {
 		p = strings.Split(at, ".")
 	}
-	c := &checker{layer: &layer{}, origins: map[string]string{}, written: map[string]path{}}
+	c := &checker{layer: l, origins: map[string]string{}, written: map[string]path{}}
 	tree := c.section(n, m, p)
 	if err := c.problems.errOrNil(); err != nil {
 		return err

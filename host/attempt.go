@@ -14,7 +14,12 @@ type Attempt struct {
 	Input  []byte   // the payload, or the record for the other entries
 	Meta   abi.Meta // answered by meta_read, and a command's environment
 	Limits Limits   // zero fields take the engine's defaults
-	Sink   Sink     // nil drops logs and progress
+
+	// PoolKey names the grants and settings that the attempt runs under. An
+	// instance is used again only for the same tenant and PoolKey.
+	PoolKey string
+
+	Sink Sink // nil drops logs and progress
 
 	// Timeout is start_to_close; 0 means none, and a negative one has passed
 	// already. When it fires the outcome is
@@ -39,6 +44,7 @@ type Limits struct {
 	LogPerSec int
 	Stdio     int // bytes kept of each of stdout's and stderr's end
 	HostCalls int64
+	Fuel      int64 // units of work, see docs/sandbox.md; 0 here and in the engine's defaults: none
 }
 
 // Sink takes what a guest says while it runs. Its methods are called from the

@@ -15,6 +15,10 @@ type clock struct {
 	virtual bool
 	elapsed time.Duration
 	chance  *rand.ChaCha8
+
+	// from is set where the instance began from an image: monotonic time is
+	// what passed since then, behind elapsed.
+	from time.Time
 }
 
 // virtualEpoch is a moment that no runtime takes for an unset clock.
@@ -43,6 +47,9 @@ func (c *clock) wall() time.Time {
 func (c *clock) monotonic() int64 {
 	if c.virtual {
 		return int64(c.tick())
+	}
+	if !c.from.IsZero() {
+		return int64(c.elapsed+c.engine.clock().Sub(c.from)) + 1
 	}
 	return int64(c.engine.clock().Sub(c.engine.epoch)) + 1
 }

@@ -63,6 +63,8 @@ type compileRequest struct {
 	AddressSpace int64  `json:"address_space"`
 	CPUSeconds   int64  `json:"cpu_seconds"`
 	Size         int    `json:"size"`
+
+	Interruption Interruption `json:"interruption"`
 }
 
 // compileAnswer is what the worker prints, once.
@@ -89,6 +91,7 @@ func (e *Engine) compileOutside(ctx context.Context, code []byte) error {
 		AddressSpace: e.compile.AddressSpace,
 		CPUSeconds:   int64((2*e.compile.Timeout + time.Second - 1) / time.Second),
 		Size:         len(code),
+		Interruption: e.interruption,
 	})
 	if err != nil {
 		return fmt.Errorf("compile module: %w", err)

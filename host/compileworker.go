@@ -63,7 +63,7 @@ func compileForHost(stdin io.Reader, answer *compileAnswer) error {
 		return fmt.Errorf("open the compilation cache: %w", err)
 	}
 	ctx := context.Background()
-	engine := wazero.NewRuntimeWithConfig(ctx, runtimeConfig(cache))
+	engine := wazero.NewRuntimeWithConfig(ctx, runtimeConfig(cache, request.Interruption))
 	if _, err := engine.CompileModule(experimental.WithCompilationWorkers(ctx, compileThreads), code); err != nil {
 		answer.Reason = err.Error()
 	}

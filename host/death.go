@@ -107,6 +107,13 @@ func (x *execution) unwoundOutcome(u *unwind, err error) Outcome {
 		return failed(x.markInit(f))
 	case unwindResultTooLarge:
 		return failed(x.markInit(x.tooLarge()))
+	case unwindFuel:
+		return failed(x.markInit(failure(abi.ClassGuestOutOfFuel, abi.OriginLimit,
+			fmt.Sprintf("more than %d units of fuel", x.limits.Fuel))))
+	case unwindStack:
+		t := trap{class: abi.ClassGuestStackOverflow, text: stackOverflow}
+		t.readTrace(err.Error())
+		return failed(x.markInit(x.trapFailure(t)))
 	case unwindHostCalls:
 		return failed(x.markInit(failure(abi.ClassLimitExceeded, abi.OriginLimit,
 			fmt.Sprintf("more than %d host calls", x.limits.HostCalls))))

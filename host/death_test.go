@@ -160,12 +160,14 @@ var deaths = []death{
 
 func TestDeaths(t *testing.T) {
 	t.Parallel()
-	e := newEngine(t, host.Options{})
-	for _, d := range deaths {
-		t.Run(d.name, func(t *testing.T) {
-			t.Parallel()
-			checkDeath(t, e, fixture(t, d.fixture), d)
-		})
+	for mode, by := range interruptions {
+		e := newEngine(t, host.Options{Interruption: by})
+		for _, d := range deaths {
+			t.Run(mode+"/"+d.name, func(t *testing.T) {
+				t.Parallel()
+				checkDeath(t, e, fixture(t, d.fixture), d)
+			})
+		}
 	}
 }
 

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-hclog"
-	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
 	"golang.org/x/sync/singleflight"
@@ -33,10 +32,12 @@ type Options struct {
 	// means a temporary one.
 	CacheDir string
 
-	Limits  Limits // of an attempt that doesn't say; zero fields take DefaultLimits
-	Scan    scan.Limits
-	Compile CompileOptions
-	Modules int // compiled modules kept in memory; 0 means 64
+	Limits       Limits // of an attempt that doesn't say; zero fields take DefaultLimits
+	Interruption Interruption
+	Scan         scan.Limits
+	Compile      CompileOptions
+	Modules      int // compiled modules kept in memory; 0 means 64
+	Pool         PoolOptions
 
 	Clock  func() time.Time // nil: time.Now
 	Random io.Reader        // what guests get; nil: crypto/rand
@@ -73,6 +74,9 @@ func (l Limits) withDefaults(d Limits) Limits {
 	if l.HostCalls == 0 {
 		l.HostCalls = d.HostCalls
 	}
+	if l.Fuel == 0 {
+		l.Fuel = d.Fuel
+	}
 	return l
 }
 
@@ -82,7 +86,7 @@ func (l Limits) check() error {
 		value int64
 	}{
 		{"Memory", l.Memory}, {"Result", int64(l.Result)}, {"LogBytes", int64(l.LogBytes)},
-		{"LogPerSec", int64(l.LogPerSec)}, {"Stdio", int64(l.Stdio)}, {"HostCalls", l.HostCalls},
+		{"LogPerSec", int64(l.LogPerSec)}, {"Stdio", int64(l.Stdio)}, {"HostCalls", l.HostCalls}, {"Fuel", l.Fuel},
 	} {
 		if f.value < 0 {
 			return fmt.Errorf("the limit %s is negative", f.name)
@@ -99,21 +103,23 @@ const (
 // Engine runs modules. It owns one runtime of the WebAssembly engine, whose
 // compiled modules and host imports all attempts share.
 type Engine struct {
-	log     hclog.Logger
-	limits  Limits
-	scan    scan.Limits
-	compile CompileOptions
-	clock   func() time.Time
-	epoch   time.Time // when the guests' monotonic clock began
-	random  io.Reader
+	log          hclog.Logger
+	limits       Limits
+	scan         scan.Limits
+	compile      CompileOptions
+	interruption Interruption
+	clock        func() time.Time
+	epoch        time.Time // when the guests' monotonic clock began
+	random       io.Reader
 
 	cacheDir  string
 	ownsCache bool
 	cache     wazero.CompilationCache
 	runtime   wazero.Runtime
 	memories  *memoryPool
+	pool      *slotPool // nil: every attempt gets an instance of its own
 
-	modules *lru.Cache[string, *Module] // by digest of the upload
+	modules *moduleCache // by digest of the upload
 	loading singleflight.Group
 	slots   chan struct{} // compilations at once
 	freed   atomic.Int64  // compiled modules that nobody held any more
@@ -131,6 +137,9 @@ func New(o Options) (*Engine, error) {
 	if err := o.Limits.check(); err != nil {
 		return nil, fmt.Errorf("host options: %w", err)
 	}
+	if o.Interruption != InterruptByFuel && o.Interruption != InterruptByEngine {
+		return nil, fmt.Errorf("host options: there is no Interruption %d", o.Interruption)
+	}
 	if o.Modules < 0 {
 		return nil, errors.New("host options: Modules is negative")
 	}
@@ -140,11 +149,16 @@ func New(o Options) (*Engine, error) {
 	}
 	e := &Engine{
 		log: o.Log, limits: o.Limits.withDefaults(DefaultLimits()), scan: o.Scan, compile: compile,
-		clock: o.Clock, random: o.Random, cacheDir: o.CacheDir,
+		interruption: o.Interruption, clock: o.Clock, random: o.Random, cacheDir: o.CacheDir,
 		memories: newMemoryPool(64 * runtime.GOMAXPROCS(0)),
 		slots:    make(chan struct{}, compile.Concurrency),
 		idle:     make(chan struct{}),
 	}
+	pool, err := o.Pool.withDefaults()
+	if err != nil {
+		return nil, fmt.Errorf("host options: %w", err)
+	}
+	e.pool = newSlotPool(e, pool)
 	if e.log == nil {
 		e.log = hclog.NewNullLogger()
 	}
@@ -158,13 +172,19 @@ func New(o Options) (*Engine, error) {
 	if o.Modules == 0 {
 		o.Modules = defaultModules
 	}
-	if e.modules, err = lru.New[string, *Module](o.Modules); err != nil {
+	if e.modules, err = newModuleCache(o.Modules, e.dropped); err != nil {
 		return nil, fmt.Errorf("host options: the number of Modules: %w", err)
 	}
 	if err := e.open(); err != nil {
 		return nil, err
 	}
 	return e, nil
+}
+
+// dropped is told of every module that the cache drops.
+func (e *Engine) dropped(m *Module) {
+	m.retired.Store(true)
+	e.pool.forget(m)
 }
 
 // open makes what needs closing.
@@ -190,7 +210,10 @@ func (e *Engine) open() (err error) {
 	if e.cache, err = wazero.NewCompilationCacheWithDir(e.cacheDir); err != nil {
 		return fmt.Errorf("open the compilation cache: %w", err)
 	}
-	e.runtime = wazero.NewRuntimeWithConfig(ctx, runtimeConfig(e.cache))
+	e.runtime = wazero.NewRuntimeWithConfig(ctx, runtimeConfig(e.cache, e.interruption))
+	if err := instantiateTick(ctx, e.runtime); err != nil {
+		return fmt.Errorf("instantiate the tick: %w", err)
+	}
 	return instantiateImports(ctx, e.runtime)
 }
 
@@ -198,10 +221,10 @@ func (e *Engine) open() (err error) {
 // one would not find what the other compiled. The memory limit is an
 // attempt's and enforced by its allocator, which sees what was denied; the
 // engine's own would deny unseen.
-func runtimeConfig(cache wazero.CompilationCache) wazero.RuntimeConfig {
+func runtimeConfig(cache wazero.CompilationCache, by Interruption) wazero.RuntimeConfig {
 	return wazero.NewRuntimeConfigCompiler().
 		WithCoreFeatures(api.CoreFeaturesV2).
-		WithCloseOnContextDone(true).
+		WithCloseOnContextDone(by == InterruptByEngine).
 		WithMemoryLimitPages(maxPages).
 		WithMemoryCapacityFromMax(false).
 		WithDebugInfoEnabled(false).

@@ -47,7 +47,8 @@ type execution struct {
 	limits  Limits
 	clock   clock
 	started time.Time
-	memory  linearMemory
+	memory  *linearMemory
+	slot    *slot
 
 	instance api.Module    // nil until it's made
 	entered  bool          // the entry was called
@@ -56,6 +57,9 @@ type execution struct {
 	stage   stage
 	calling string // the import being called, for messages
 	calls   int64  // host calls
+	ticks   int64
+	granted int64 // fuel
+	fuel    int64 // used of it
 	unwound unwind
 
 	meta    []byte // encoded at the first meta_read

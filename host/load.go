@@ -106,11 +106,22 @@ func (e *Engine) rewritten(wasm []byte, scanned *scan.Module) ([]byte, error) {
 	for i := range unbounded.Memories {
 		unbounded.Memories[i].HasMax = false
 	}
-	code, err := rewrite.Interruptible(wasm, &unbounded, rewrite.Options{MemoryMaxPages: maxPages, TableMax: tableMax})
+	code, err := e.rewriteFor(wasm, &unbounded, rewrite.Options{MemoryMaxPages: maxPages, TableMax: tableMax, Stack: callStack})
 	if refusal := new(scan.Refusal); errors.As(err, &refusal) {
 		return nil, &Refusal{Rule: refusal.Rule, Message: refusal.Error()}
 	}
 	return code, err
+}
+
+func (e *Engine) rewriteFor(wasm []byte, m *scan.Module, o rewrite.Options) ([]byte, error) {
+	if e.interruption == InterruptByEngine {
+		return rewrite.Interruptible(wasm, m, o)
+	}
+	metered, err := rewrite.Fuel(wasm, m, o)
+	if err != nil {
+		return nil, err
+	}
+	return metered.Code, nil
 }
 
 type compiledOf struct {

@@ -17,6 +17,8 @@ type linearMemory struct {
 	limit  int64 // bytes
 	peak   int64
 	denied bool // the last growth was refused
+
+	exactly int64 // what the host's own growth gives, to set the size back; 0: not now
 }
 
 // Allocate implements experimental.MemoryAllocator.
@@ -25,6 +27,9 @@ func (m *linearMemory) Allocate(_, _ uint64) experimental.LinearMemory { return 
 // Reallocate gives the memory at its new size, or nil past the limit. A
 // growth that succeeds forgets an earlier refusal: the guest coped with it.
 func (m *linearMemory) Reallocate(size uint64) []byte {
+	if m.exactly > 0 {
+		return m.slab.grow(m.exactly)
+	}
 	if size > uint64(m.limit) {
 		m.denied = true
 		return nil

@@ -17,7 +17,8 @@ type slab struct {
 	capacity  int64
 	region    []byte
 	committed int64 // bytes that may be read and written
-	used      int64 // bytes that may be other than zero
+	used      int64 // bytes that may be other than zero, or than the image
+	worn      bool  // it begins with an image
 }
 
 func newSlab(capacity int64) (*slab, error) {
@@ -48,6 +49,9 @@ func (s *slab) grow(size int64) []byte {
 
 // zero makes all bytes zero again; false means that the slab must not be used.
 func (s *slab) zero() bool {
+	if s.worn {
+		return false
+	}
 	resident := min(s.used, residentBytes)
 	clear(s.region[:resident])
 	if s.used > resident {
@@ -56,6 +60,16 @@ func (s *slab) zero() bool {
 		}
 	}
 	s.used = 0
+	return true
+}
+
+// zeroBehind reports whether all from some place on is zero.
+func (s *slab) zeroBehind(from int64) bool {
+	for _, b := range s.region[min(from, s.committed):s.committed] {
+		if b != 0 {
+			return false
+		}
+	}
 	return true
 }
 

@@ -7,6 +7,7 @@ type slab struct {
 	capacity int64
 	bytes    []byte
 	used     int64
+	worn     bool // it begins with an image
 }
 
 func newSlab(capacity int64) (*slab, error) { return &slab{capacity: capacity}, nil }
@@ -26,8 +27,21 @@ func (s *slab) grow(size int64) []byte {
 }
 
 func (s *slab) zero() bool {
+	if s.worn {
+		return false
+	}
 	clear(s.bytes[:s.used])
 	s.used = 0
+	return true
+}
+
+// zeroBehind reports whether all from some place on is zero.
+func (s *slab) zeroBehind(from int64) bool {
+	for _, b := range s.bytes[min(from, int64(len(s.bytes))):] {
+		if b != 0 {
+			return false
+		}
+	}
 	return true
 }
 

@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/tetratelabs/wazero"
 
 	"github.com/taskq-host/taskq-host/abi"
+	"github.com/taskq-host/taskq-host/host/rewrite"
 	"github.com/taskq-host/taskq-host/host/scan"
 )
 
@@ -24,11 +26,22 @@ type Module struct {
 	config   wazero.ModuleConfig
 	entries  map[abi.Kind]string // the export of each kind of execution
 	prelude  []string            // exports called before the entry, in order
-	pushes   bool                // it imports output_write
-	maxPages int64               // the smaller of its own maximum and what 32 bits address
+	metered  bool                // its code counts its work
+	resumes  bool                // it exports taskq_v1_resume
+	globals  []string            // exports that set its globals back
+
+	retired     atomic.Bool // the engine has dropped it
+	quarantined atomic.Bool // an instance wasn't restored to what it was
+	pushes      bool        // it imports output_write
+	maxPages    int64       // the smaller of its own maximum and what 32 bits address
 }
 
 func newModule(e *Engine, scanned *scan.Module, report *Report, compiled wazero.CompiledModule) *Module {
+	metered := e.interruption == InterruptByFuel
+	var globals []string
+	if metered {
+		globals = rewrite.GlobalExports(scanned)
+	}
 	m := &Module{
 		engine: e, report: *report, compiled: compiled,
 		// No name, else the module's own name section would name the
@@ -38,6 +51,7 @@ func newModule(e *Engine, scanned *scan.Module, report *Report, compiled wazero.
 		// which is half the cost of one; guests use the host's shim.
 		config:  wazero.NewModuleConfig().WithName("").WithStartFunctions().WithRandSource(e.random),
 		entries: make(map[abi.Kind]string),
+		metered: metered, globals: globals,
 		pushes: slices.ContainsFunc(report.Imports, func(i Import) bool {
 			return i.Module == abi.Module && i.Name == "output_write"
 		}),
@@ -45,6 +59,9 @@ func newModule(e *Engine, scanned *scan.Module, report *Report, compiled wazero.
 	m.maxPages = maxPages
 	if memory := scanned.Memories[0]; memory.HasMax { // Inspect saw that there is one
 		m.maxPages = int64(memory.Max)
+	}
+	if metered && scanned.HasStart {
+		m.prelude = append(m.prelude, rewrite.StartExport)
 	}
 	if report.Mode == abi.Command {
 		m.entries[abi.KindRun] = abi.ExportStart
@@ -55,12 +72,18 @@ func newModule(e *Engine, scanned *scan.Module, report *Report, compiled wazero.
 			m.entries[x.kind] = x.name
 		}
 	}
-	for _, name := range []string{abi.ExportInitialize, abi.ExportWarm, abi.ExportResume} {
+	_, m.resumes = scanned.ExportedFunc(abi.ExportResume)
+	for _, name := range []string{abi.ExportInitialize, abi.ExportWarm} {
 		if _, ok := scanned.ExportedFunc(name); ok {
 			m.prelude = append(m.prelude, name)
 		}
 	}
 	return m
+}
+
+// reusable reports whether an instance may serve more than one attempt.
+func (m *Module) reusable() bool {
+	return m.metered && m.report.Poolable && !m.retired.Load() && !m.quarantined.Load()
 }
 
 // Report gives what is known of the module. It is shared: don't change it.

@@ -46,7 +46,7 @@ type Usage struct {
 	Duration   time.Duration // wall clock, instance creation included
 	Startup    time.Duration // of it: until the entry was called
 	PeakMemory int64         // bytes of linear memory
-	Fuel       int64         // 0 where the module isn't metered
+	Fuel       int64         // units of work, preparations included; 0 where the module isn't metered
 	HostCalls  int64
 	LogBytes   int64
 	LogDropped int64 // lines

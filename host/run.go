@@ -7,8 +7,6 @@ import (
 	"runtime/debug"
 	"time"
 
-	"github.com/tetratelabs/wazero/experimental"
-
 	"github.com/taskq-host/taskq-host/abi"
 )
 
@@ -44,6 +42,7 @@ func (m *Module) newExecution(a *Attempt) *execution {
 		clock:   newClock(m.engine, a.Kind == abi.KindClassify),
 		stage:   stageInit,
 	}
+	x.memory = &linearMemory{}
 	x.done = make(chan struct{})
 	x.started = x.now()
 	x.logs = newLogMeter(x.limits, x.started)
@@ -90,13 +89,6 @@ func (x *execution) run(ctx context.Context) Outcome {
 		return failed(x.markInit(x.starved(failure(abi.ClassGuestOutOfMemory, abi.OriginLimit,
 			fmt.Sprintf("the module begins with %d bytes of memory", x.module.report.MemoryMin)))))
 	}
-	slab, err := e.memories.take(x.memory.limit)
-	if err != nil {
-		return x.hostFault(err.Error())
-	}
-	defer e.memories.give(slab)
-	x.memory.slab = slab
-
 	unwatch := x.watch(ctx)
 	defer unwatch()
 	value, err := x.execute(entry)
@@ -130,32 +122,38 @@ func (x *execution) watch(ctx context.Context) (unwatch func()) {
 	}
 }
 
-// execute makes an instance, prepares it and calls the entry. The instance is
-// closed here, by the goroutine that ran it.
-func (x *execution) execute(entry string) (int32, error) {
-	m := x.module
-	instance, err := m.engine.runtime.InstantiateModule(experimental.WithMemoryAllocator(x, &x.memory), m.compiled, m.config)
-	if err != nil {
+// execute takes an instance in which all has run that comes before attempts,
+// or makes one, and calls the entry. The instance is given back or closed here,
+// by the goroutine that ran it.
+func (x *execution) execute(entry string) (value int32, err error) {
+	s, err := x.begin()
+	if s == nil {
 		return 0, err
 	}
-	defer func() { _ = instance.Close(context.Background()) }() // has no files to close
-	x.instance = instance
-	for _, name := range m.prelude {
-		if name == abi.ExportResume {
-			x.stage = stageOf(x.attempt.Kind)
-		}
-		value, err := x.call(name)
-		if err != nil {
+	sound := false // should the host panic
+	defer func() { x.leave(s, sound) }()
+	if err == nil {
+		value, err = x.attend(entry)
+	}
+	sound = x.sound(err)
+	return value, err
+}
+
+// errOver means that the attempt was over before its entry was called; the
+// ending says why.
+var errOver = errors.New("the attempt is over")
+
+// attend is the attempt itself.
+func (x *execution) attend(entry string) (int32, error) {
+	x.stage = stageOf(x.attempt.Kind)
+	if x.module.resumes {
+		if _, err := x.call(abi.ExportResume); err != nil {
 			return 0, err
-		}
-		if value != 0 {
-			return 0, &preludeError{name: name, value: value}
 		}
 	}
 	if x.over() {
-		return 0, x.Err()
+		return 0, errOver
 	}
-	x.stage = stageOf(x.attempt.Kind)
 	x.entered = true
 	x.startup = x.now().Sub(x.started)
 	return x.call(entry)
@@ -165,7 +163,7 @@ func (x *execution) execute(entry string) (int32, error) {
 // nothing.
 func (x *execution) call(name string) (int32, error) {
 	var stack [1]uint64
-	if err := x.instance.ExportedFunction(name).CallWithStack(x, stack[:]); err != nil {
+	if err := x.slot.function(name).CallWithStack(x, stack[:]); err != nil {
 		return 0, err
 	}
 	return int32(uint32(stack[0])), nil
@@ -195,6 +193,7 @@ func (x *execution) usage() Usage {
 		Duration:   duration,
 		Startup:    startup,
 		PeakMemory: x.memory.peak,
+		Fuel:       x.fuel,
 		HostCalls:  x.calls,
 		LogBytes:   x.logs.bytes,
 		LogDropped: x.logs.dropped,

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/taskq-host/taskq-host/abi"
+	"github.com/taskq-host/taskq-host/host/rewrite"
 )
 
 // This file is all that knows how the engine words its errors. Its type of a
@@ -19,6 +20,7 @@ const (
 	memoryTrap      = "out of bounds memory access"
 	traceHeading    = "\nwasm stack trace:\n\t"
 	traceSeparator  = "\n\t"
+	traceTick       = rewrite.TickModule + "." + rewrite.TickName + "(i64) i64" + traceSeparator
 	traceOmitted    = "... maybe followed by omitted frames"
 	unreachableTrap = "unreachable"
 )
@@ -103,6 +105,7 @@ func traceText(text string) string {
 	if !ok {
 		return ""
 	}
+	trace = strings.TrimPrefix(trace, traceTick)
 	trace = strings.ReplaceAll(trace, traceSeparator, "\n")
 	trace, _ = abi.Text(trace, abi.MaxStack)
 	return strings.TrimSpace(trace)

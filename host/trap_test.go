@@ -16,7 +16,10 @@ import (
 
 func testModule(t *testing.T, name string) *Module {
 	t.Helper()
-	e, err := New(Options{CacheDir: filepath.Join(t.TempDir(), "cache"), Compile: CompileOptions{InProcess: true}})
+	// Metered code never gets as far as the engine's own stack overflow.
+	e, err := New(Options{
+		CacheDir: filepath.Join(t.TempDir(), "cache"), Compile: CompileOptions{InProcess: true}, Interruption: InterruptByEngine,
+	})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, e.Close(context.Background())) })
 	wasm, err := os.ReadFile(filepath.Join("..", "testdata", "wasm", name+".wasm"))
@@ -31,11 +34,7 @@ func engineError(t *testing.T, m *Module, input string) error {
 	t.Helper()
 	x := m.newExecution(&Attempt{Input: []byte(input)})
 	x.memory.limit = 1 << 20
-	slab, err := m.engine.memories.take(x.memory.limit)
-	require.NoError(t, err)
-	defer m.engine.memories.give(slab)
-	x.memory.slab = slab
-	_, err = x.execute(abi.ExportRun)
+	_, err := x.execute(abi.ExportRun)
 	return err
 }
 

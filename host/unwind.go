@@ -16,6 +16,8 @@ const (
 	unwindViolation
 	unwindResultTooLarge
 	unwindHostCalls
+	unwindFuel
+	unwindStack
 	unwindEnded // the attempt timed out or was stopped: the flag says which
 )
 

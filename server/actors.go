@@ -10,6 +10,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/taskq-host/taskq-host/abi"
+	"github.com/taskq-host/taskq-host/catalog"
 	"github.com/taskq-host/taskq-host/host"
 	"github.com/taskq-host/taskq-host/store"
 )
@@ -105,6 +106,11 @@ func (s *Server) pushActor(ctx context.Context, in *pushInput) (*pushOutput, err
 	if err != nil {
 		return nil, s.answer(ctx, err)
 	}
+	return s.pushed(p)
+}
+
+// pushed shows what became of a push, of an actor or of a classifier.
+func (s *Server) pushed(p *catalog.Pushed) (*pushOutput, error) {
 	out := &pushOutput{Status: http.StatusCreated, Body: PushedActor{Actor: actorOf(p.Name, &p.Report), Unchanged: p.Unchanged, DryRun: p.DryRun}}
 	if p.Unchanged || p.DryRun {
 		out.Status = http.StatusOK
@@ -115,9 +121,11 @@ func (s *Server) pushActor(ctx context.Context, in *pushInput) (*pushOutput, err
 		a.CreatedAt = &p.CreatedAt
 	}
 	if p.Manifest != nil {
-		if a.Manifest, err = json.Marshal(p.Manifest); err != nil {
+		manifest, err := json.Marshal(p.Manifest)
+		if err != nil {
 			return nil, s.fault(err)
 		}
+		a.Manifest = manifest
 	}
 	return out, nil
 }
@@ -177,12 +185,21 @@ func (s *Server) listActors(ctx context.Context, _ *struct{}) (*actorsOutput, er
 		return nil, s.answer(ctx, err)
 	}
 	out := &actorsOutput{}
-	out.Body.Actors = make([]Actor, len(found))
+	if out.Body.Actors, err = storedActors(found); err != nil {
+		return nil, s.fault(err)
+	}
+	return out, nil
+}
+
+// storedActors shows a list: by name, without imports and manifests.
+func storedActors(found []store.Actor) ([]Actor, error) {
+	out := make([]Actor, len(found))
 	for i := range found {
-		if out.Body.Actors[i], err = storedActor(&found[i]); err != nil {
-			return nil, s.fault(err)
+		var err error
+		if out[i], err = storedActor(&found[i]); err != nil {
+			return nil, err
 		}
-		out.Body.Actors[i].Imports, out.Body.Actors[i].Manifest = nil, nil
+		out[i].Imports, out[i].Manifest = nil, nil
 	}
 	return out, nil
 }

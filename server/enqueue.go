@@ -59,7 +59,7 @@ func (s *Server) enqueue(ctx context.Context, in *enqueueInput) (*enqueueOutput,
 	}
 	stored, err := s.store.Enqueue(ctx, tenant, []store.NewJob{d.job})
 	if late := new(store.LateError); errors.As(err, &late) {
-		d.late()
+		d.late(late.Now)
 		return nil, refused(d.faultsUnder("body"))
 	}
 	if err != nil {

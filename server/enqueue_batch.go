@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/taskq-host/taskq-host/store"
 )
@@ -130,18 +129,11 @@ func (b *batch) store(ctx context.Context, atomic bool) (map[int]store.Enqueued,
 // setLate marks the job that the database found, and all others that are late
 // at the same moment of its clock.
 func (b *batch) setLate(found int, late *store.LateError) {
-	job := &b.drafts[found].job
-	now := time.Now() // nearest, where the answer doesn't show the database's
-	switch {
-	case job.ScheduledAt.IsZero():
-		now = late.DueAt.Add(-job.Delay)
-	case job.Deadline.IsZero():
-		now = late.Deadline.Add(-job.ScheduleToClose)
-	}
-	b.drafts[found].late()
+	now := late.Now
+	b.drafts[found].late(now)
 	for _, d := range b.drafts {
 		if len(d.faults) == 0 && d.lateAt(now) {
-			d.late()
+			d.late(now)
 		}
 	}
 }

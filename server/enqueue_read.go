@@ -37,6 +37,7 @@ type draft struct {
 	given        map[string]bool
 	payload      []byte // of payload or payload_base64
 	delay, close moment
+	startBy      moment
 	resultTTL    time.Duration
 }
 
@@ -54,12 +55,21 @@ var enqueueFields = map[string]func(d *draft, raw []byte) string{
 	"delay":             func(d *draft, raw []byte) string { return readMoment(raw, &d.delay) },
 	"scheduled_at":      func(d *draft, raw []byte) string { return readMoment(raw, &d.delay) },
 	"schedule_to_close": func(d *draft, raw []byte) string { return readMoment(raw, &d.close) },
+	"start_by":          (*draft).readStartBy,
 	"start_to_close":    (*draft).readStartToClose,
 	"retry":             (*draft).readRetry,
 	"headers":           (*draft).readHeaders,
 	"tags":              (*draft).readTags,
 	"metadata":          (*draft).readMetadata,
 	"result_ttl":        (*draft).readResultTTL,
+}
+
+func (d *draft) readStartBy(raw []byte) string {
+	rule := readMoment(raw, &d.startBy)
+	if rule == "" && d.startBy == (moment{}) {
+		return "must be later than now"
+	}
+	return rule
 }
 
 // readDraft reads one job; raw is valid JSON.

@@ -19,6 +19,7 @@ type EnqueueRequest struct {
 	Delay           string            `json:"delay,omitempty" example:"15m" doc:"Not before: a duration (Go's, plus d) from now, or a time (RFC 3339 with a zone)."`
 	ScheduledAt     string            `json:"scheduled_at,omitempty" example:"2031-01-02T03:04:05Z" doc:"The same as delay under its other name. A time in the past means now."`
 	ScheduleToClose string            `json:"schedule_to_close,omitempty" example:"2h" doc:"Deadline of the whole job, all attempts: a duration from now, or a time with a zone."`
+	StartBy         string            `json:"start_by,omitempty" example:"10m" doc:"Not started by then, not started at all: a duration from now, or a time with a zone. It counts until the first attempt begins."`
 	StartToClose    string            `json:"start_to_close,omitempty" example:"30s" doc:"Time limit of one attempt: a duration, 10ms to 365d."`
 	Retry           *RetryRequest     `json:"retry,omitempty" doc:"What this job wants otherwise than its actor and queue; a key that is absent inherits."`
 	Version         int               `json:"version,omitempty" minimum:"1" maximum:"2147483647" doc:"The actor's version that it was made for."`
@@ -50,7 +51,7 @@ type BatchRequest struct {
 // one place where a release that brings a feature takes its fields out.
 var notOffered = map[string]bool{
 	"idempotency_key": true, "idempotency_ttl": true, "unique_key": true, "identity_key": true, "concurrency_key": true,
-	"depends_on": true, "batch": true, "start_by": true,
+	"depends_on": true, "batch": true,
 }
 
 const ruleNotOffered = "isn't offered by this release"

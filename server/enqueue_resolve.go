@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/taskq-host/taskq-host/config"
@@ -57,7 +58,7 @@ func (o *door) admit(ctx context.Context, d *draft) (warnings []string, err erro
 	d.setDeadline(resolved.Retry)
 	d.job.Delay, d.job.ScheduledAt = d.delay.after, d.delay.at
 	if d.surelyLate() {
-		d.late()
+		d.late(time.Now())
 	}
 	if err := d.setOptions(); err != nil {
 		return nil, err
@@ -86,60 +87,74 @@ func (o *door) resolve(ctx context.Context, at place) (config.Resolved, error) {
 // doesn't move when the policy changes later.
 func (d *draft) setDeadline(policy retry.Policy) {
 	d.job.ScheduleToClose, d.job.Deadline = d.close.after, d.close.at
+	d.job.StartBy, d.job.StartByAt = d.startBy.after, d.startBy.at
 	if !d.given["schedule_to_close"] && policy.Kind == retry.Indefinite {
 		d.job.ScheduleToClose = policy.TimeBudget
 	}
 }
 
-// surelyLate finds what is past its deadline whatever the database's clock
-// says; the rest is for the database to find.
-func (d *draft) surelyLate() bool {
-	j := &d.job
-	switch {
-	case !j.Deadline.IsZero() && !j.ScheduledAt.IsZero():
-		return j.ScheduledAt.After(j.Deadline)
-	case j.Deadline.IsZero() && j.ScheduledAt.IsZero() && d.hasDeadline():
-		return j.Delay > j.ScheduleToClose
-	}
-	return false
+// limit is a moment by which a job must be due, and the field that sets it.
+type limit struct {
+	moment
+	field string
 }
 
-func (d *draft) hasDeadline() bool {
-	return d.given["schedule_to_close"] || d.job.ScheduleToClose > 0
+func (d *draft) limits() (out []limit) {
+	j := &d.job
+	switch {
+	case d.given["schedule_to_close"]:
+		out = append(out, limit{moment{j.ScheduleToClose, j.Deadline}, "schedule_to_close"})
+	case j.ScheduleToClose > 0:
+		out = append(out, limit{moment{j.ScheduleToClose, j.Deadline}, "retry.time_budget"})
+	}
+	if d.given["start_by"] {
+		out = append(out, limit{d.startBy, "start_by"})
+	}
+	return out
+}
+
+// surelyLate finds what is past a limit whatever the database's clock says;
+// the rest is for the database to find.
+func (d *draft) surelyLate() bool {
+	return slices.ContainsFunc(d.limits(), func(l limit) bool {
+		switch {
+		case !l.at.IsZero() && !d.delay.at.IsZero():
+			return d.delay.at.After(l.at)
+		case l.at.IsZero() && d.delay.at.IsZero():
+			return d.delay.after > l.after
+		}
+		return false
+	})
 }
 
 // lateAt is surelyLate once a moment of the database's clock is known.
 func (d *draft) lateAt(now time.Time) bool {
-	j := &d.job
-	due, deadline := j.ScheduledAt, j.Deadline
-	if due.IsZero() {
-		due = now.Add(j.Delay)
-	}
-	if deadline.IsZero() {
-		if !d.hasDeadline() {
-			return false
-		}
-		deadline = now.Add(j.ScheduleToClose)
-	}
-	return due.After(deadline) || now.After(deadline)
+	due := d.delay.from(now)
+	return slices.ContainsFunc(d.limits(), func(l limit) bool { return due.After(l.from(now)) || now.After(l.from(now)) })
 }
 
-// late names both fields: either may be the one that was meant otherwise.
-func (d *draft) late() {
-	limit := "schedule_to_close"
-	if !d.given[limit] {
-		limit = "retry.time_budget"
+// from is the moment on a clock that shows now.
+func (m moment) from(now time.Time) time.Time {
+	if !m.at.IsZero() {
+		return m.at
 	}
+	return now.Add(m.after)
+}
+
+// late names both fields: either may be the one that was meant otherwise. Of
+// two limits it names the one that comes first.
+func (d *draft) late(now time.Time) {
+	first := slices.MinFunc(d.limits(), func(a, b limit) int { return a.from(now).Compare(b.from(now)) })
 	field := "delay"
 	if d.given["scheduled_at"] {
 		field = "scheduled_at"
 	}
 	if !d.given[field] {
-		d.fault(limit, "is past already")
+		d.fault(first.field, "is past already")
 		return
 	}
-	d.fault(field, "lies past the deadline that "+limit+" sets")
-	d.fault(limit, "ends before the time that "+field+" sets")
+	d.fault(field, "lies past the deadline that "+first.field+" sets")
+	d.fault(first.field, "ends before the time that "+field+" sets")
 }
 
 // setOptions keeps with the job what it wants otherwise, in canonical form.

@@ -87,7 +87,7 @@ func TestShowJob(t *testing.T) {
 		t.Run("no such job "+path, func(t *testing.T) {
 			b := b.in(t)
 			b.get("/v1/jobs/" + store.NewID().String() + path).problem(404)
-			b.get("/v1/jobs/nonsense"+path).breaks(422, "path.id")
+			require.Equal(t, "must be a UUID", b.get("/v1/jobs/nonsense"+path).breaks(422, "path.id").Errors[0].Rule)
 		})
 	}
 }

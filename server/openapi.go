@@ -30,6 +30,7 @@ func apiConfig() huma.Config {
 			Tags: []*huma.Tag{
 				{Name: jobsTag, Description: "Work to be done, being done and done."},
 				{Name: actorsTag, Description: "Modules that do it."},
+				{Name: classifiersTag, Description: "Modules that say what a failure means."},
 				{Name: "queues", Description: "Where it waits."},
 				{Name: "platform", Description: "Of the operators."},
 			},

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/validation"
 )
 
 // Problem is an answer that says what is wrong, after RFC 9457.
@@ -79,6 +80,11 @@ func (p *Problem) write(w http.ResponseWriter) {
 // ever null.
 func init() {
 	huma.DefaultArrayNullable = false
+	validation.MsgExpectedRFC4122UUID = "must be a UUID%.0s" // without its reason, such as a length
+	validation.MsgExpectedOneOf = "must be one of %s"
+	validation.MsgExpectedMinimumNumber = "must be at least %v"
+	validation.MsgExpectedMaximumNumber = "must be at most %v"
+	validation.MsgExpectedMatchPattern = "must match %s"
 	huma.NewError = func(status int, detail string, errs ...error) huma.StatusError {
 		p := problem(status, detail)
 		for _, err := range errs {

@@ -101,6 +101,7 @@ func (s *Server) routes() (http.Handler, error) {
 	s.api = humago.New(api, apiConfig())
 	s.jobRoutes()
 	s.actorRoutes()
+	s.classifierRoutes()
 	s.placeRoutes()
 	spec, err := s.OpenAPI()
 	if err != nil {
@@ -214,10 +215,25 @@ func page(contentType string, body []byte) http.HandlerFunc {
 }
 
 const landing = `<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>taskq-host</title></head>
-<body><h1>taskq-host</h1>
-<p>This is the API of a taskq-host. It begins at <code>/v1</code> and wants a bearer token.</p>
-<ul><li><a href="/docs">The API's reference</a></li><li><a href="/openapi.json">The same for machines (OpenAPI 3.1)</a></li>
-<li><a href="/healthz">/healthz</a>, <a href="/readyz">/readyz</a></li></ul>
-</body></html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>taskq-host</title>
+<style>
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color-scheme: light dark; }
+code { font-family: ui-monospace, monospace; }
+</style>
+</head>
+<body>
+<h1>taskq-host</h1>
+<p>This host is up. Its API begins at <code>/v1</code> and wants a bearer token.</p>
+<ul>
+<li><a href="/docs">The API's reference</a></li>
+<li><a href="/openapi.json">The same for machines (OpenAPI 3.1)</a></li>
+<li><a href="/healthz">Is the process alive?</a></li>
+<li><a href="/readyz">Is it ready?</a></li>
+</ul>
+</body>
+</html>
 `

@@ -59,6 +59,7 @@ type LateError struct {
 	Index    int // of the job in the call
 	DueAt    time.Time
 	Deadline time.Time // the earlier of both
+	Now      time.Time // the database's
 }
 
 func (e *LateError) Error() string {
@@ -130,7 +131,7 @@ func (s *Store) enqueue(ctx context.Context, q querier, tenant Tenant, jobs []Ne
 		return nil, fmt.Errorf("enqueue: %w", err)
 	}
 	if late.Valid {
-		return nil, &LateError{Index: int(late.Int64) - 1, DueAt: lateDue.Time, Deadline: lateDeadline.Time}
+		return nil, &LateError{Index: int(late.Int64) - 1, DueAt: lateDue.Time, Deadline: lateDeadline.Time, Now: now}
 	}
 	out := make([]Enqueued, len(jobs))
 	for i, id := range a.ids {

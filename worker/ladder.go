@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"strings"
 
+	"github.com/taskq-host/taskq-host/classifier"
 	"github.com/taskq-host/taskq-host/classify"
-	"github.com/taskq-host/taskq-host/classify/sandbox"
 	"github.com/taskq-host/taskq-host/config"
 	"github.com/taskq-host/taskq-host/host"
 )
@@ -45,8 +45,8 @@ func (w *Worker) chain(a *attempted) classify.Chain {
 
 // sandboxed is a module of the tenant's or the platform's; it is looked up
 // when it is asked.
-func (w *Worker) sandboxed(a *attempted, reference string, settings json.RawMessage) *sandbox.Classifier {
-	c := sandbox.New(reference, func(ctx context.Context) (*host.Module, error) {
+func (w *Worker) sandboxed(a *attempted, reference string, settings json.RawMessage) *classifier.Classifier {
+	c := classifier.New(reference, func(ctx context.Context) (*host.Module, error) {
 		return w.catalog.Classifier(ctx, a.tenant, reference)
 	}, settings)
 	c.Cache, c.Sink, c.Timeout = w.answers, &sink{w: w, a: a}, w.classifierTimeout

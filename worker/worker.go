@@ -13,7 +13,7 @@ import (
 
 	"github.com/taskq-host/taskq-host/abi"
 	"github.com/taskq-host/taskq-host/catalog"
-	"github.com/taskq-host/taskq-host/classify/sandbox"
+	"github.com/taskq-host/taskq-host/classifier"
 	"github.com/taskq-host/taskq-host/config"
 	"github.com/taskq-host/taskq-host/host"
 	"github.com/taskq-host/taskq-host/store"
@@ -30,7 +30,7 @@ type Options struct {
 	ListenURL string // the direct connection for wake-ups; empty: the pool's
 	Shard     int16
 	// ClassifierTimeout is what one question to a classifier's module may take;
-	// 0: sandbox.Timeout.
+	// 0: classifier.Timeout.
 	ClassifierTimeout time.Duration
 	// Checkpoint is called at named points of a job's way, from whatever
 	// goroutine gets there. It is for tests that kill the process at one, or
@@ -83,7 +83,7 @@ type Worker struct {
 	backlog   *backlog
 	completer *completer
 	hooks     *hooks
-	answers   *sandbox.Cache
+	answers   *classifier.Cache
 	tenure    atomic.Pointer[tenure]
 	draining  atomic.Bool
 	nudge     chan struct{} // beat now
@@ -130,7 +130,7 @@ func New(o Options) (*Worker, error) {
 		backlog: newBacklog(), nudge: make(chan struct{}, 1), wakes: newWakes(),
 		idle: make(chan struct{}, 1), hurry: make(chan struct{}, 2),
 		sooner: make(chan time.Duration, 16), checkpoint: o.Checkpoint,
-		hooks: newHooks(), answers: sandbox.NewCache(), classifierTimeout: o.ClassifierTimeout,
+		hooks: newHooks(), answers: classifier.NewCache(), classifierTimeout: o.ClassifierTimeout,
 	}
 	w.completer = newCompleter(func(ctx context.Context, who store.ID, endings []store.Ending) ([]store.Verdict, error) {
 		w.reached(Writing, nil)

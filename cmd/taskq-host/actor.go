@@ -65,7 +65,7 @@ func newActorShow() *cobra.Command {
 			if asJSON {
 				return printJSON(cmd.OutOrStdout(), a)
 			}
-			return printActor(cmd, a)
+			return printActor(cmd, "actor", a)
 		},
 	}
 	addServerFlags(cmd)
@@ -73,10 +73,10 @@ func newActorShow() *cobra.Command {
 	return cmd
 }
 
-func printActor(cmd *cobra.Command, a *client.Actor) error {
+func printActor(cmd *cobra.Command, what string, a *client.Actor) error {
 	t := newTable(cmd.OutOrStdout())
 	t.limit = 0
-	t.row("actor", a.Name)
+	t.row(what, a.Name)
 	t.row("version", fmt.Sprint(a.Version))
 	t.row("pushed", timeText(a.CreatedAt))
 	t.row("digest", a.Digest)

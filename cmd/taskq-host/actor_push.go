@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -31,7 +32,7 @@ answered with the rule that it breaks, and nothing of it is stored.`,
 			if err != nil {
 				return err
 			}
-			return pushAll(cmd, modules, dryRun, asJSON)
+			return pushAll(cmd, modules, (*client.Client).Push, dryRun, asJSON)
 		},
 	}
 	cmd.Flags().StringVar(&name, "name", "", "name of the actor, for a single module (default: the file's)")
@@ -70,7 +71,7 @@ func modulesIn(args []string, name string) ([]module, error) {
 	}
 	for _, m := range found {
 		if !abi.ValidName(m.name) {
-			return nil, badInputf(m.file, "%q can't be an actor's name, which %s; give one with --name", m.name, abi.NameRule)
+			return nil, badInputf(m.file, "%q can't be a name, which %s; give one with --name", m.name, abi.NameRule)
 		}
 	}
 	return found, nil
@@ -85,9 +86,12 @@ func globQuote(dir string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(dir)
 }
 
+// pusher sends a module to one of the shelves.
+type pusher func(c *client.Client, ctx context.Context, name string, wasm []byte, o client.PushOptions) (*client.Pushed, error)
+
 // pushAll pushes each module, also when one before it was refused. Its error is
 // the first one; the others are told as they come.
-func pushAll(cmd *cobra.Command, modules []module, dryRun, asJSON bool) error {
+func pushAll(cmd *cobra.Command, modules []module, push pusher, dryRun, asJSON bool) error {
 	var total int64
 	for _, m := range modules {
 		if stat, err := os.Stat(m.file); err == nil {
@@ -101,7 +105,7 @@ func pushAll(cmd *cobra.Command, modules []module, dryRun, asJSON bool) error {
 	}
 	var first error
 	for _, m := range modules {
-		pushed, err := pushOne(cmd, c, m, dryRun)
+		pushed, err := pushOne(cmd, c, m, push, dryRun)
 		progress.clear()
 		if err == nil {
 			err = printPushed(cmd, pushed, asJSON)
@@ -113,12 +117,12 @@ func pushAll(cmd *cobra.Command, modules []module, dryRun, asJSON bool) error {
 	return first
 }
 
-func pushOne(cmd *cobra.Command, c *client.Client, m module, dryRun bool) (*client.Pushed, error) {
+func pushOne(cmd *cobra.Command, c *client.Client, m module, push pusher, dryRun bool) (*client.Pushed, error) {
 	wasm, err := readModule(m.file)
 	if err != nil {
 		return nil, err
 	}
-	pushed, err := c.Push(cmd.Context(), m.name, wasm, client.PushOptions{DryRun: dryRun})
+	pushed, err := push(c, cmd.Context(), m.name, wasm, client.PushOptions{DryRun: dryRun})
 	if err != nil {
 		return nil, pushError(m, err)
 	}

@@ -116,7 +116,7 @@ func (r *localRun) prepare(cmd *cobra.Command, file string) (err error) {
 	}
 	r.payload = []byte("null")
 	if r.input != "" {
-		r.payload, err = readInput(cmd, "--input", r.input)
+		r.payload, err = readInput(cmd, "--input", r.input, abi.MaxPayload)
 	}
 	if err == nil && r.contentType == "application/json" && !json.Valid(r.payload) {
 		return badInputf("--input", "isn't JSON; say what it is with --content-type")
@@ -138,18 +138,18 @@ func readModule(file string) ([]byte, error) {
 	return b, nil
 }
 
-// readInput reads a payload from a file or from stdin.
-func readInput(cmd *cobra.Command, flag, file string) ([]byte, error) {
+// readInput reads a payload of at most so many bytes from a file or from stdin.
+func readInput(cmd *cobra.Command, flag, file string, most int64) ([]byte, error) {
 	if file != "-" {
-		b, err := readBounded(file, abi.MaxPayload)
+		b, err := readBounded(file, most)
 		if err != nil {
 			return nil, badInput(flag, err)
 		}
 		return b, nil
 	}
-	b, err := io.ReadAll(io.LimitReader(cmd.InOrStdin(), abi.MaxPayload+1))
-	if err == nil && len(b) > abi.MaxPayload {
-		err = fmt.Errorf("stdin holds more than %s", config.Size(abi.MaxPayload))
+	b, err := io.ReadAll(io.LimitReader(cmd.InOrStdin(), most+1))
+	if err == nil && int64(len(b)) > most {
+		err = fmt.Errorf("stdin holds more than %s", config.Size(most))
 	}
 	if err != nil {
 		return nil, badInput(flag, err)

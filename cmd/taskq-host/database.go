@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -174,7 +175,9 @@ func databaseError(err error) error {
 	if !errors.As(err, &connect) {
 		return failed("", err)
 	}
-	switch sqlState(err) {
+	code := sqlState(err)
+	err = eachOnce{err}
+	switch code {
 	case "28P01", "28000", "42501": // wrong password, no such role, no privilege
 		return &failure{exitNoAccess, "", err}
 	case "3D000":
@@ -182,6 +185,22 @@ func databaseError(err error) error {
 	}
 	return &failure{exitUnreachable, "", err}
 }
+
+// eachOnce tells an error's lines once. A connection is tried with TLS and
+// without, and for each address, and mostly fails in the same words.
+type eachOnce struct{ error }
+
+func (e eachOnce) Error() string {
+	var told []string
+	for line := range strings.Lines(e.error.Error()) {
+		if line = strings.TrimSpace(line); !slices.Contains(told, line) {
+			told = append(told, line)
+		}
+	}
+	return strings.Join(told, " ")
+}
+
+func (e eachOnce) Unwrap() error { return e.error }
 
 func embeddedError(err error) error {
 	var missing *embedpg.MissingError

@@ -130,6 +130,8 @@ func (d *doctor) health(ctx context.Context, db *database) []finding {
 		return []finding{fail("database", "", "%v", err)}
 	case h.ReadOnly:
 		return []finding{fail("database", "connect to the primary", "Postgres %s is read-only", h.Version)}
+	case !h.Migrated && d.cfg.Database.URL == "": // after a demo alone, or an upgrade
+		return []finding{ok("database", "the embedded one, Postgres %s; the next taskq-host dev makes or updates schema %s", h.Version, h.Schema)}
 	case !h.Migrated:
 		return []finding{fail("database", "type: taskq-host migrate", "Postgres %s, schema %s isn't there or isn't up to date", h.Version, h.Schema)}
 	}

@@ -68,6 +68,15 @@ func TestDoctorSaysWhatToDo(t *testing.T) {
 	}
 }
 
+func TestDoctorExpectsNoSchemaInAnEmbeddedPostgresThatOnlyADemoUsed(t *testing.T) {
+	t.Parallel()
+	u := newUser(t)
+	u.ok("demo", "--actors", actorsIn(t, u, asItIs, "c-noop"))
+	f := examine(t, u, 0)["database"]
+	require.Equal(t, checkOK, f.Status)
+	require.Contains(t, f.Detail, "the next taskq-host dev makes or updates schema taskq")
+}
+
 func TestDoctorKnowsAContextFileThatOthersCanRead(t *testing.T) {
 	t.Parallel()
 	u := newUser(t)

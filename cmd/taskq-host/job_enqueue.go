@@ -121,6 +121,10 @@ func (o *order) job(cmd *cobra.Command, actor string) (client.NewJob, error) {
 	return j, errors.Join(times.err, o.setPayload(cmd, &j))
 }
 
+// mostPayload is what a queue's limits.max_payload can allow. What it does
+// allow is the host's to say.
+const mostPayload = 64 << 20
+
 func (o *order) setPayload(cmd *cobra.Command, j *client.NewJob) error {
 	payload := []byte(o.payload)
 	switch said := cmd.Flags().Changed; {
@@ -128,7 +132,7 @@ func (o *order) setPayload(cmd *cobra.Command, j *client.NewJob) error {
 		return badInputf("--payload", "and --input exclude each other")
 	case said("input"):
 		var err error
-		if payload, err = readInput(cmd, "--input", o.input); err != nil {
+		if payload, err = readInput(cmd, "--input", o.input, mostPayload); err != nil {
 			return err
 		}
 	case !said("payload"):

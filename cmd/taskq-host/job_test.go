@@ -105,7 +105,7 @@ func TestAnEnqueueThatBreaksARuleIsExitCode2(t *testing.T) {
 		{"a cap below the base", "retry.cap", []string{"--base", "5s", "--cap", "1s"}},
 		{"more jitter than delay", "retry.jitter", []string{"--jitter", "1.5"}},
 		{"an unknown kind", "retry.kind", []string{"--retry-kind", "sometimes"}},
-		{"a payload that is too large", "holds more than 1MiB", []string{"--input", huge}},
+		{"a payload that is too large", "body.payload must be at most 1MiB", []string{"--input", huge}},
 		{"a payload that isn't the JSON it says", "payload: isn't JSON", []string{"--input", text}},
 		{"two payloads", "exclude each other", []string{"--input", text, "--payload", "1"}},
 		{"a queue's name", "body.queue", []string{"--queue", "Pay/ments"}},

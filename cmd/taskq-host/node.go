@@ -44,6 +44,7 @@ func openNode(ctx context.Context, cmd *cobra.Command, live *config.Live, db *da
 	if err != nil {
 		return nil, errors.Join(failed("catalog", err), engine.Close(ctx))
 	}
+	c.WarnBy(live)
 	return &node{log: log, live: live, db: db, engine: engine, catalog: c}, nil
 }
 

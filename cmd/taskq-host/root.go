@@ -41,7 +41,7 @@ Without a file, flags or a database, "taskq-host dev" is everything at once.`,
 	addLogFlags(root)
 	root.AddCommand(
 		newDev(), newServe(), newWorker(), newMigrate(), newDemo(), newDoctor(),
-		newActor(), newJob(), newConfig(), newToken(), newVersion(), newCompileWorker(),
+		newActor(), newClassifier(), newJob(), newRetry(), newConfig(), newToken(), newVersion(), newCompileWorker(),
 	)
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()

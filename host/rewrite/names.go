@@ -23,6 +23,11 @@ func names(wasm []byte, from scan.NameSection) []byte {
 		entries = append(entries, name...)
 		n++
 	}
+	return nameSection(n, entries)
+}
+
+// nameSection is the content of a name section with n functions' names.
+func nameSection(n uint32, entries []byte) []byte {
 	const functionNames = 1
 	out := output("\x04name")
 	out = append(out, functionNames)

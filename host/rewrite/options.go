@@ -14,6 +14,10 @@ const maxPages = 1 << 16
 type Options struct {
 	MemoryMaxPages uint32 // pages of 64 KiB, 1 to 65536
 	TableMax       uint32 // entries of each table, at least 1
+
+	// Stack is the room for calls, in bytes of the engine's stack as estimated
+	// from the functions' sizes: 64 to MaxStack. For Fuel alone.
+	Stack int64
 }
 
 // check holds the options against themselves and the module. A module that

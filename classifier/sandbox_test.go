@@ -1,4 +1,4 @@
-package sandbox_test
+package classifier_test
 
 import (
 	"context"
@@ -13,8 +13,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/taskq-host/taskq-host/abi"
+	"github.com/taskq-host/taskq-host/classifier"
 	"github.com/taskq-host/taskq-host/classify"
-	"github.com/taskq-host/taskq-host/classify/sandbox"
 	"github.com/taskq-host/taskq-host/host"
 	"github.com/taskq-host/taskq-host/retry"
 )
@@ -31,7 +31,7 @@ func newEngine(t testing.TB) *host.Engine {
 
 func load(t testing.TB, name string) *host.Module {
 	t.Helper()
-	wasm, err := os.ReadFile(filepath.Join("..", "..", "testdata", "wasm", name+".wasm"))
+	wasm, err := os.ReadFile(filepath.Join("..", "testdata", "wasm", name+".wasm"))
 	require.NoError(t, err)
 	m, err := newEngine(t).Load(context.Background(), wasm)
 	require.NoError(t, err)
@@ -42,8 +42,8 @@ func load(t testing.TB, name string) *host.Module {
 const patient = 20 * time.Second
 
 // answers is the fixture that answers its settings.
-func answers(m *host.Module, name, settings string) *sandbox.Classifier {
-	c := sandbox.New(name, sandbox.Found(m), json.RawMessage(settings))
+func answers(m *host.Module, name, settings string) *classifier.Classifier {
+	c := classifier.New(name, classifier.Found(m), json.RawMessage(settings))
 	c.Timeout = patient
 	return c
 }
@@ -90,7 +90,7 @@ func TestWhateverGoesWrongIsAnErrorOfItsKind(t *testing.T) {
 			require.ErrorIs(t, err, want, settings)
 		}
 	}
-	missing := sandbox.New("x", func(context.Context) (*host.Module, error) { return nil, classify.ErrMissing }, nil)
+	missing := classifier.New("x", func(context.Context) (*host.Module, error) { return nil, classify.ErrMissing }, nil)
 	_, err := missing.Classify(t.Context(), question())
 	require.ErrorIs(t, err, classify.ErrMissing)
 }
@@ -98,7 +98,7 @@ func TestWhateverGoesWrongIsAnErrorOfItsKind(t *testing.T) {
 func TestOneThatLoopsForEverCostsItsLimit(t *testing.T) {
 	t.Parallel()
 	m := load(t, "classify")
-	c := sandbox.New("x", sandbox.Found(m), json.RawMessage(`{"loop":1}`))
+	c := classifier.New("x", classifier.Found(m), json.RawMessage(`{"loop":1}`))
 	began := time.Now()
 	_, err := c.Classify(t.Context(), question())
 	require.ErrorIs(t, err, context.DeadlineExceeded)
@@ -108,20 +108,20 @@ func TestOneThatLoopsForEverCostsItsLimit(t *testing.T) {
 func TestAnAnswerIsRememberedByModuleAndInput(t *testing.T) {
 	t.Parallel()
 	m := load(t, "classify")
-	cache := sandbox.NewCache()
-	ask := func(find sandbox.Find, settings string, q classify.Question) (*classify.Override, error) {
-		c := sandbox.New("x", find, json.RawMessage(settings))
+	cache := classifier.NewCache()
+	ask := func(find classifier.Find, settings string, q classify.Question) (*classify.Override, error) {
+		c := classifier.New("x", find, json.RawMessage(settings))
 		c.Cache, c.Timeout = cache, patient
 		return c.Classify(t.Context(), q)
 	}
 	const said = `{"kind":"indefinite"}`
-	first, err := ask(sandbox.Found(m), said, question())
+	first, err := ask(classifier.Found(m), said, question())
 	require.NoError(t, err)
-	_, err = ask(sandbox.Found(m), `{"trap":1}`, question())
+	_, err = ask(classifier.Found(m), `{"trap":1}`, question())
 	require.Error(t, err)
 
 	// The same module in an engine that is closed can only answer from memory.
-	wasm, err := os.ReadFile(filepath.Join("..", "..", "testdata", "wasm", "classify.wasm"))
+	wasm, err := os.ReadFile(filepath.Join("..", "testdata", "wasm", "classify.wasm"))
 	require.NoError(t, err)
 	e, err := host.New(host.Options{CacheDir: filepath.Join(t.TempDir(), "cache"), Compile: host.CompileOptions{InProcess: true}})
 	require.NoError(t, err)
@@ -129,21 +129,21 @@ func TestAnAnswerIsRememberedByModuleAndInput(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, e.Close(t.Context()))
 
-	again, err := ask(sandbox.Found(closed), said, question())
+	again, err := ask(classifier.Found(closed), said, question())
 	require.NoError(t, err)
 	require.Equal(t, first, again)
 	later := question()
 	later.OccurredAt = noon.Add(time.Millisecond)
-	_, err = ask(sandbox.Found(closed), said, later)
+	_, err = ask(classifier.Found(closed), said, later)
 	require.Error(t, err, "another input is another question")
-	_, err = ask(sandbox.Found(closed), `{"trap":1}`, question())
+	_, err = ask(classifier.Found(closed), `{"trap":1}`, question())
 	require.ErrorContains(t, err, "HostFault", "what went wrong isn't remembered")
 }
 
 func TestAClassifierHasNoCapabilities(t *testing.T) {
 	t.Parallel()
-	for name, rule := range map[string]string{"classify": "", "echo": sandbox.RuleNoEntry, "pure": sandbox.RuleImport} {
-		err := sandbox.Check(load(t, name).Report())
+	for name, rule := range map[string]string{"classify": "", "echo": classifier.RuleNoEntry, "pure": classifier.RuleImport} {
+		err := classifier.Check(load(t, name).Report())
 		if rule == "" {
 			require.NoError(t, err)
 			continue

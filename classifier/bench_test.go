@@ -1,4 +1,4 @@
-package sandbox_test
+package classifier_test
 
 import (
 	"context"
@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/taskq-host/taskq-host/abi"
+	"github.com/taskq-host/taskq-host/classifier"
 	"github.com/taskq-host/taskq-host/classify"
-	"github.com/taskq-host/taskq-host/classify/sandbox"
 	"github.com/taskq-host/taskq-host/retry"
 )
 
@@ -52,7 +52,7 @@ func BenchmarkLadderNative(b *testing.B) {
 
 // The same with one small module in front, whose answer isn't remembered.
 func BenchmarkLadderOneModule(b *testing.B) {
-	c := sandbox.New("partner", sandbox.Found(load(b, "classify")), json.RawMessage(`{"delay_ms":120000,"kind":"transient"}`))
+	c := classifier.New("partner", classifier.Found(load(b, "classify")), json.RawMessage(`{"delay_ms":120000,"kind":"transient"}`))
 	c.Timeout = patient
 	l := classify.Ladder{Settings: retry.DefaultSettings(), Rules: rules, Chain: append(classify.Chain{c}, builtins(b)...)}
 	in := throttled()

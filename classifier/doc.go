@@ -1,4 +1,4 @@
-// Package sandbox asks classifiers and mappers that are WebAssembly modules.
+// Package classifier asks classifiers and mappers that are WebAssembly modules.
 // They get a record and answer one; see [classify.Question.Record],
 // [classify.ParseAnswer] and [classify.ParseVerdict].
 //
@@ -7,4 +7,4 @@
 // answer is a pure function of the module and the record, and is remembered
 // by both. Whatever goes wrong is an error of [Classifier.Classify]: the
 // ladder skips the classifier, and the job goes on.
-package sandbox
+package classifier
