@@ -55,6 +55,7 @@ func (b *bench) hostile(ctx context.Context) error {
 			return fmt.Errorf("%s: %w", shape, err)
 		}
 		if len(late) > 0 {
+			b.add("stop_latency_p50/"+shape, percentile(late, 50), "us", "")
 			b.add("stop_latency_p99/"+shape, percentile(late, 99), "us", "")
 		}
 		b.add("neighbour_p99/"+shape, p99, "us", base)
