@@ -58,6 +58,10 @@ fuzz: ## run each fuzzer for FUZZTIME (30s)
 bench: postgres build wasm ## measure beside River and beside the bare statements; keeps raw output in bench/results
 	cd bench && $(GO) run . $(BENCHFLAGS)
 
+.PHONY: mutants
+mutants: postgres ## break one rule at a time and expect a test to turn red
+	@scripts/mutants.sh
+
 KILLS ?= 10000
 .PHONY: chaos
 chaos: postgres ## kill workers KILLS times (10000) under load and check that nothing is lost or doubled; keeps the figures in bench/results

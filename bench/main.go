@@ -37,7 +37,7 @@ func main() {
 func run() error {
 	jobs := flag.Int("n", 60_000, "jobs a run")
 	runs := flag.Int("runs", 3, "runs of each figure; the median counts")
-	only := flag.String("only", "", "only these parts, by comma: jobs, insert, latency, claim")
+	only := flag.String("only", "", "only these parts, by comma: jobs, insert, latency, claim, ladder")
 	out := flag.String("out", "results", "the folder that keeps the raw output")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -53,7 +53,7 @@ func run() error {
 	for _, part := range []struct {
 		name string
 		run  func(context.Context) error
-	}{{"jobs", b.throughput}, {"insert", b.inserts}, {"latency", b.latencies}, {"claim", b.claims}} {
+	}{{"jobs", b.throughput}, {"insert", b.inserts}, {"latency", b.latencies}, {"claim", b.claims}, {"ladder", b.ladders}} {
 		if *only != "" && !strings.Contains(","+*only+",", ","+part.name+",") {
 			continue
 		}

@@ -39,8 +39,9 @@ var paths = map[string]string{
 // ownLedger is the number of the ledger of this process.
 const ownLedger = 1_000_000
 
-// inProcess starts a worker in this process, over that connection.
-func (r *run) inProcess(dsn string) (stop func()) {
+// inProcess starts a worker in this process, over that connection; its
+// listener over another, if one is given.
+func (r *run) inProcess(dsn, listen string) (stop func()) {
 	r.t.Helper()
 	l, err := openLedger(r.dir, ownLedger)
 	require.NoError(r.t, err)
@@ -52,7 +53,7 @@ func (r *run) inProcess(dsn string) (stop func()) {
 	require.NoError(r.t, err)
 	live, err := config.Open(config.Sources{Files: []string{filepath.Join(r.dir, "taskq.yaml")}}, nil)
 	require.NoError(r.t, err)
-	w, err := worker.New(worker.Options{Store: s, Catalog: c, Config: live, Name: "pod-0", Log: hclog.NewNullLogger(), Checkpoint: l.note})
+	w, err := worker.New(worker.Options{Store: s, Catalog: c, Config: live, Name: "pod-0", ListenURL: listen, Log: hclog.NewNullLogger(), Checkpoint: l.note})
 	require.NoError(r.t, err)
 	ctx, cancel := context.WithCancel(r.ctx)
 	done := make(chan error, 1)
@@ -107,7 +108,7 @@ func failStatements(t *testing.T, f *fault) {
 	_ = doomed.wait() // it was killed, and says so
 
 	p.fail(f)
-	stop := r.inProcess(p.dsn)
+	stop := r.inProcess(p.dsn, "")
 	for range 6 {
 		r.enqueue(t, through, 15)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/taskq-host/taskq-host/embedpg"
+	"github.com/taskq-host/taskq-host/store"
 )
 
 // underLoad runs body while jobs come in, then lets the rest end and checks.
@@ -207,7 +208,7 @@ func TestTheNetworkFails(t *testing.T) {
 	r := newRun(t)
 	p := newProxy(t, r.dsn)
 	r.underLoad(100, func() {
-		stop := r.inProcess(p.dsn)
+		stop := r.inProcess(p.dsn, "")
 		<-time.After(500 * time.Millisecond)
 		p.delay.Store(int64(30 * time.Millisecond))
 		<-time.After(time.Second)
@@ -226,6 +227,29 @@ func TestTheNetworkFails(t *testing.T) {
 		t.Logf("work goes on %s after the network is back", time.Since(back).Round(10*time.Millisecond))
 		stop()
 	})
+	var told int
+	require.NoError(t, r.store.Pool().QueryRow(r.ctx, "SELECT count(*) FROM taskq.attempts WHERE error_class = 'HeartbeatLost'").Scan(&told))
+	require.NotZero(t, told, "a worker that lives says that it couldn't reach the database")
+}
+
+// The listener's connection leads nowhere: wake-ups are hints, polling is the truth.
+func TestJobsRunWithoutWakeUps(t *testing.T) {
+	t.Parallel()
+	r := newRun(t)
+	p := newProxy(t, r.dsn)
+	p.blackhole.Store(true)
+	stop := r.inProcess(r.dsn, p.dsn)
+	<-time.After(500 * time.Millisecond)
+	began := time.Now()
+	out, err := r.store.Enqueue(r.ctx, r.tenant, []store.NewJob{{Queue: "default", Actor: "noop"}})
+	require.NoError(t, err)
+	r.enqueued = append(r.enqueued, out[0].ID)
+	r.settle(20 * time.Second)
+	require.Less(t, time.Since(began), 5*time.Second, "the poll interval is 100 ms")
+	p.blackhole.Store(false)
+	p.cut()
+	stop()
+	require.Empty(t, r.check().findings)
 }
 
 // Statements time out on locks that somebody holds for too long.

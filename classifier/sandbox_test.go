@@ -31,7 +31,7 @@ func newEngine(t testing.TB) *host.Engine {
 
 func load(t testing.TB, name string) *host.Module {
 	t.Helper()
-	wasm, err := os.ReadFile(filepath.Join("..", "..", "testdata", "wasm", name+".wasm"))
+	wasm, err := os.ReadFile(filepath.Join("..", "testdata", "wasm", name+".wasm"))
 	require.NoError(t, err)
 	m, err := newEngine(t).Load(context.Background(), wasm)
 	require.NoError(t, err)
@@ -121,7 +121,7 @@ func TestAnAnswerIsRememberedByModuleAndInput(t *testing.T) {
 	require.Error(t, err)
 
 	// The same module in an engine that is closed can only answer from memory.
-	wasm, err := os.ReadFile(filepath.Join("..", "..", "testdata", "wasm", "classify.wasm"))
+	wasm, err := os.ReadFile(filepath.Join("..", "testdata", "wasm", "classify.wasm"))
 	require.NoError(t, err)
 	e, err := host.New(host.Options{CacheDir: filepath.Join(t.TempDir(), "cache"), Compile: host.CompileOptions{InProcess: true}})
 	require.NoError(t, err)

@@ -76,7 +76,7 @@ func (c *decideCase) ladder(m *host.Module) classify.Ladder {
 
 func TestTheLaddersVectorsHoldThroughModules(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile(filepath.Join("..", "..", "testdata", "vectors", "decide.json"))
+	text, err := os.ReadFile(filepath.Join("..", "testdata", "vectors", "decide.json"))
 	require.NoError(t, err)
 	var file struct {
 		Cases []decideCase `json:"cases"`

@@ -89,6 +89,7 @@ type Attempt struct {
 	Version    int             `json:"version,omitempty"`
 	Fuel       int64           `json:"fuel,omitempty"`
 	PeakMemory int64           `json:"peak_memory,omitempty"` // bytes
+	Inline     int             `json:"inline,omitempty"`      // quick repetitions that it had
 }
 
 // Event is something that happened to a job and isn't an attempt.

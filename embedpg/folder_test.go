@@ -95,6 +95,7 @@ func TestAFullFileSystem(t *testing.T) {
 	var bad *embedpg.FolderError
 	require.ErrorAs(t, err, &bad)
 	require.Contains(t, bad.Problem, "is full")
+	require.NotContains(t, err.Error(), "()")
 	require.True(t, strings.HasSuffix(err.Error(), lineToType), err)
 }
 

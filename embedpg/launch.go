@@ -65,7 +65,11 @@ func launch(ctx context.Context, f *folder, o Options, port int, super *os.File)
 	case err != nil:
 		return fmt.Errorf("embedpg: start postgres in %s, see %s: %w", f.path, f.join(superLogName), err)
 	case r.Folder != "":
-		return &FolderError{Dir: f.path, Problem: r.Folder, Err: errors.New(r.Error)}
+		bad := &FolderError{Dir: f.path, Problem: r.Folder}
+		if r.Error != "" {
+			bad.Err = errors.New(r.Error)
+		}
+		return bad
 	case !r.Ready:
 		return errors.New("embedpg: " + r.Error)
 	}

@@ -135,6 +135,7 @@ type Attempt struct {
 	Version    int             `json:"version,omitempty"`
 	Fuel       int64           `json:"fuel,omitempty"`
 	PeakMemory int64           `json:"peak_memory,omitempty" doc:"Bytes."`
+	Inline     int             `json:"inline,omitempty" doc:"Quick repetitions that it had."`
 }
 
 func attemptOf(a *store.Attempt) Attempt {
@@ -143,7 +144,7 @@ func attemptOf(a *store.Attempt) Attempt {
 		DurationMS: a.FinishedAt.Sub(a.StartedAt).Milliseconds(), DecidedBy: a.DecidedBy, RetryKind: a.RetryKind, DelayMS: a.DelayMS,
 		ErrorClass: a.ErrorClass, Ancestors: a.Ancestors, Message: a.Message, Stack: a.Stack, Trap: a.Trap, Origin: a.Origin,
 		HTTPStatus: a.HTTPStatus, ExitCode: a.ExitCode, TimedOut: a.TimedOut, PreActor: a.PreActor, Record: a.Record, Policy: a.Policy,
-		Digest: a.Digest, Version: a.Version, Fuel: a.Fuel, PeakMemory: a.PeakMemory,
+		Digest: a.Digest, Version: a.Version, Fuel: a.Fuel, PeakMemory: a.PeakMemory, Inline: a.Inline,
 	}
 }
 

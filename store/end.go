@@ -199,7 +199,8 @@ d AS MATERIALIZED (
                 WHEN m.action = 2 THEN 2
                 ELSE 1 END::smallint AS verdict,
            NOT m.cancelled AND m.action <> 1 AND x.ends_by < greatest(m.due_at, m.now) AS late
-    FROM m JOIN taskq.jobs j ON j.shard = $1 AND j.tenant_id = m.tenant_id AND j.job_id = m.job_id
+    FROM m CROSS JOIN LATERAL (SELECT j.lane_id, j.priority, j.created_at FROM taskq.jobs j
+        WHERE j.shard = $1 AND j.tenant_id = m.tenant_id AND j.job_id = m.job_id LIMIT 1) j -- one seek a member: see membersSQL
     CROSS JOIN LATERAL (SELECT least(m.deadline, j.created_at + m.age_ms * interval '1 millisecond') AS ends_by) x
 ),
 s AS (

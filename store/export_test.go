@@ -16,3 +16,6 @@ func (s *Store) UseFloors(shard int16, queue int32, d time.Duration) {
 	defer f.mu.Unlock()
 	f.until = time.Now().Add(d)
 }
+
+// MembersSQL is what a reclaim reads.
+const MembersSQL = membersSQL

@@ -84,7 +84,9 @@ func (s *Store) listenOnce(ctx context.Context, url string, wake func(string)) e
 		defer cancel()
 		_ = conn.Close(closing)
 	}()
-	if _, err := conn.Exec(ctx, "LISTEN "+s.channel()); err != nil {
+	listening, cancel := context.WithTimeout(ctx, listenPing)
+	defer cancel()
+	if _, err := conn.Exec(listening, "LISTEN "+s.channel()); err != nil {
 		return err
 	}
 	wake("")

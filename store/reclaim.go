@@ -38,6 +38,9 @@ const orphansSQL = `
 SELECT DISTINCT l.worker_id FROM taskq.leases l
 WHERE l.shard = $1 AND NOT EXISTS (SELECT FROM taskq.workers w WHERE w.worker_id = l.worker_id) LIMIT $2`
 
+// One seek of jobs a member, by its whole key. As a plain join, planned while
+// the table was small, it read all of a tenant's jobs for each member (7.6 s for
+// 200 members beside 30,000 jobs): the queue stood still until workers stopped dying.
 const membersSQL = `
 WITH t AS MATERIALIZED (SELECT clock_timestamp() AS now),
 l AS MATERIALIZED (
@@ -48,8 +51,8 @@ SELECT t.now, l.lease_id, l.worker_id, l.claimed_at, q.name, n.name, u.ix, u.ten
        l.deadlines[u.ix], l.extras[u.ix], get_bit(l.cancel, (u.ix - 1)::integer) = 1,
        j.actor, j.version, j.priority, j.options, j.created_at
 FROM t, l JOIN taskq.queues q USING (queue_id), unnest(l.jobs, l.tenants, l.attempts, l.epochs) WITH ORDINALITY AS u(job_id, tenant_id, attempt, epoch, ix)
-JOIN taskq.jobs j ON j.shard = $1 AND j.tenant_id = u.tenant_id AND j.job_id = u.job_id
-JOIN taskq.tenants n ON n.tenant_id = u.tenant_id
+CROSS JOIN LATERAL (SELECT j.* FROM taskq.jobs j WHERE j.shard = $1 AND j.tenant_id = u.tenant_id AND j.job_id = u.job_id LIMIT 1) j
+CROSS JOIN LATERAL (SELECT n.name FROM taskq.tenants n WHERE n.tenant_id = u.tenant_id LIMIT 1) n
 WHERE get_bit(l.ended, (u.ix - 1)::integer) = 0
 ORDER BY l.lease_id, u.ix`
 

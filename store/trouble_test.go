@@ -60,6 +60,17 @@ func TestAWorkerIsBuriedWithTheFirstOfItsLeases(t *testing.T) {
 	b.requireOnePlaceEach()
 }
 
+// Before any sweep has seen it: its lease is over when its time has come.
+func TestAWorkerWhoseLeaseIsOverClaimsNothingAndCantProlongIt(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.enqueue(make1(2)...)
+	b.exec("UPDATE taskq.workers SET expires_at = clock_timestamp()")
+	require.Empty(t, b.claim(2))
+	_, err := b.Heartbeat(b.ctx, 0, b.worker, time.Minute, false)
+	require.ErrorIs(t, err, store.ErrWorkerLost)
+}
+
 // Leases that a completion is writing to are left out of one reclaim, never
 // out of all.
 func TestAReclaimComesBackForLeasesThatWereLocked(t *testing.T) {

@@ -164,9 +164,24 @@ type sink struct {
 func (s *sink) Log(line abi.LogLine) {
 	args := []any{"tenant", s.a.tenant.Name, "job", s.a.ID, "actor", s.a.Actor, "attempt", s.a.Attempt, "epoch", s.a.Epoch}
 	for k, v := range line.Fields {
-		args = append(args, "guest."+k, v)
+		args = append(args, "guest."+abi.OneLine(k), oneLine(v))
 	}
-	s.w.guestLog.Log(hclogLevel(line.Level), line.Message, args...)
+	s.w.guestLog.Log(hclogLevel(line.Level), abi.OneLine(line.Message), args...)
+}
+
+// oneLine is a field's value as a log's line may hold it.
+func oneLine(v any) any {
+	switch v := v.(type) {
+	case string:
+		return abi.OneLine(v)
+	case bool, float64, nil:
+		return v
+	}
+	b, err := json.Marshal(v)
+	if err != nil {
+		return "?"
+	}
+	return abi.OneLine(string(b))
 }
 
 func (s *sink) Progress(json []byte) {

@@ -16,7 +16,7 @@ BEGIN
                 quote_literal(taskq.uuid_floor((day + 1)::timestamp AT TIME ZONE 'UTC')));
         END LOOP;
     END LOOP;
-    FOR day IN SELECT today + g FROM generate_series(0, keep_days) g LOOP
+    FOR day IN SELECT today + g FROM generate_series(1, keep_days) g LOOP
         FOREACH tab IN ARRAY ARRAY['finished', 'results'] LOOP
             made := made + taskq.ensure_partition(tab, day, 'keep_until', quote_literal(day), quote_literal(day + 1));
         END LOOP;
