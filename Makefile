@@ -67,6 +67,10 @@ KILLS ?= 10000
 chaos: postgres ## kill workers KILLS times (10000) under load and check that nothing is lost or doubled; keeps the figures in bench/results
 	TASKQ_CHAOS_KILLS=$(KILLS) $(GO) test ./chaos -run '^TestNothingIsLostOrDoubledWhenWorkersAreKilled$$' -count=1 -timeout 0 -v
 
+.PHONY: bench-sandbox
+bench-sandbox: ## measure the sandbox: starts, metering, hostile guests; needs no database
+	cd bench && $(GO) run ./sandbox $(BENCHFLAGS)
+
 .PHONY: tidy
 tidy: ## tidy every module
 	$(GO) mod tidy

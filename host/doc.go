@@ -14,11 +14,12 @@
 //
 // # One attempt
 //
-// [Module.Run] makes an instance of its own, in memory that is all zero,
-// calls what comes before the entry (_initialize, taskq_v1_warm,
-// taskq_v1_resume) and then the entry, all on the caller's goroutine. The
-// guest's only ways out are the imports of imports.go: each one checks every
-// pointer, counts itself, and stops a guest whose attempt is over. An import
+// [Module.Run] makes an instance of its own, in memory that is all zero (or
+// takes one from the pool, see below), calls what comes before the entry
+// (_initialize, taskq_v1_warm, taskq_v1_resume) and then the entry, all on the
+// caller's goroutine. The guest's only ways out are the imports of imports.go:
+// each one checks every pointer, counts itself, and stops a guest whose attempt
+// is over. An import
 // that ends the attempt (a snooze, an exit, a broken contract) unwinds the
 // guest by a panic of a type that only this package has.
 //
@@ -35,9 +36,17 @@
 //
 // # Limits
 //
-// The engine interrupts guests at loops, and the rewrite puts one at each
-// function's entry. Memory is limited by the allocator, per attempt, which
-// also notes a denial: a death right after one is of memory. The stack of
-// calls isn't in that memory: a runaway recursion takes up to some 170 MB of
-// the host's until it ends.
+// Guests are metered: their own code counts its work and calls the host's tick
+// every so often, which refuels them or unwinds them (interruption.go); the
+// engine's own interruption is the fallback. Memory is limited by the
+// allocator, per attempt, which also notes a denial: a death right after one is
+// of memory. The stack of calls isn't in that memory: metered code bounds it by an estimate of its
+// frames, the fallback only ends when it has taken some 170 MB of the host's.
+//
+// # Instances that are used again
+//
+// With [Options].Pool an instance whose module allows it is set back to its
+// image after each attempt, memory and globals, and serves the next attempt of
+// the same tenant and settings (pool.go, slot.go, image_linux.go). It's off
+// unless asked for.
 package host

@@ -4,6 +4,7 @@ import (
 	"container/list"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -71,6 +72,8 @@ type family struct {
 type slotPool struct {
 	engine  *Engine
 	options PoolOptions
+
+	restored atomic.Int64
 
 	mu       sync.Mutex
 	families map[*Module]map[poolKey]*family
@@ -157,7 +160,7 @@ func (p *slotPool) giveBack(s *slot, sound bool) {
 		sound = s.restore()
 	}
 	var differs error
-	verified := sound && s.restores%p.options.VerifyEvery == 0
+	verified := sound && p.restored.Add(1)%p.options.VerifyEvery == 0
 	if verified {
 		differs = s.pristine()
 	}

@@ -7,6 +7,8 @@
 // for byte. That the scan checked each index against the module's own counts
 // is what makes it safe to add to an index space.
 //
-// [Interruptible] is for an engine that looks for interruption by itself, at
-// the heads of loops.
+// [Fuel] has the code itself count its work and call the host every so often;
+// fuel.go tells what it adds, costs.go what is charged where, bulk.go what
+// becomes of instructions that take long. [Interruptible] is the fallback, for
+// an engine that looks for interruption by itself, at the heads of loops.
 package rewrite

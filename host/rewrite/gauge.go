@@ -1,8 +1,8 @@
 package rewrite
 
-// Gauge is the one number that metered code keeps: the fuel that is left of
-// the slice that it was granted, and the room that is left for calls. Both are
-// in one global, because to charge a call for either would else take a load
+// Gauge is the one number that metered code keeps: the fuel that is left of the
+// slice that it was granted, and the room that is left for calls. Both are in
+// one global, because to charge a call for either would else take a load
 // and a store more, and that is most of what metering costs.
 //
 // The low depthBits hold the room, as a signed number of stackUnits; the rest
