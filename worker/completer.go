@@ -106,11 +106,15 @@ func (c *completer) full() bool {
 
 // resume writes what was parked: the database answers again.
 func (c *completer) resume() {
+	c.queue(c.takeParked())
+}
+
+func (c *completer) takeParked() []*ending {
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	parked := c.parked
 	c.parked = nil
-	c.mu.Unlock()
-	c.queue(parked)
+	return parked
 }
 
 // close writes what is left and waits for it. What can't be written then is
@@ -119,10 +123,9 @@ func (c *completer) close() {
 	c.resume()
 	close(c.closing)
 	c.done.Wait()
-	for _, e := range c.parked {
+	for _, e := range c.takeParked() {
 		c.finish(e, nil)
 	}
-	c.parked = nil
 }
 
 func (c *completer) take() []*ending {
