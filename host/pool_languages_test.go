@@ -18,8 +18,7 @@ import (
 // in an instance of its own and then, several times, in one that has been used;
 // each restore is compared with the image byte for byte. Those in Go take part
 // where `make wasm` has built them.
-func TestGuestsOfEachLanguageEndPooledAsFresh(t *testing.T) {
-	t.Parallel()
+func TestGuestsOfEachLanguageEndPooledAsFresh(t *testing.T) { // not beside others: compiling takes all there is
 	if testing.Short() {
 		t.Skip("compiles real guests")
 	}
