@@ -151,6 +151,9 @@ type object map[string]json.RawMessage
 
 func objectOf(raw []byte) (object, error) {
 	var o object
+	if !json.Valid(raw) {
+		return nil, fmt.Errorf("isn't valid JSON")
+	}
 	if err := json.Unmarshal(raw, &o); err != nil || o == nil {
 		return nil, fmt.Errorf("must be a JSON object")
 	}

@@ -58,7 +58,7 @@ func TestParseFailureGivesTerminalClassesTheirAncestor(t *testing.T) {
 func TestParseFailureRefusesNonsenseNamingTheField(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ in, want string }{
-		{``, "object"}, {`null`, "object"}, {`[]`, "object"}, {`"x"`, "object"}, {`{} {}`, "object"},
+		{``, "valid JSON"}, {`null`, "object"}, {`[]`, "object"}, {`"x"`, "object"}, {`{} {}`, "valid JSON"},
 		{`{"class":1}`, "class"}, {`{"message":{}}`, "message"}, {`{"ancestors":"a"}`, "ancestors"},
 		{`{"permanent":"yes"}`, "permanent"}, {`{"permanent":true,"retryable":true}`, "exclude"},
 		{`{"http":3}`, "http"}, {`{"http":{"status":"500"}}`, "http.status"}, {`{"http":{"status":1000}}`, "http.status"},

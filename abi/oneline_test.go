@@ -13,7 +13,7 @@ import (
 func TestALineIsOneLineWhateverAGuestPutsIntoIt(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
-		"plain, ünïcode 世界":        "plain, ünïcode 世界",
+		"plain, ünïcode 世界":         "plain, ünïcode 世界",
 		"a\n[ERROR] forged":         `a\n[ERROR] forged`,
 		"\x1b[31mred\x1b[0m\r\ttab": `\x1b[31mred\x1b[0m\r\ttab`,
 		"\u202eright to left":       `\u202eright to left`,

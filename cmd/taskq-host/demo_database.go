@@ -66,9 +66,13 @@ func (d *database) makeAnew(ctx context.Context, cfg config.Database, url string
 
 // clear takes the lock of demos and drops what the last one left.
 func (d *database) clear(ctx context.Context, admin *pgx.Conn) error {
-	var first bool
-	if err := admin.QueryRow(ctx, "SELECT pg_try_advisory_lock(hashtextextended($1, 0))", demoName).Scan(&first); err != nil {
+	var readOnly, first bool
+	err := admin.QueryRow(ctx, "SELECT pg_is_in_recovery() OR current_setting('transaction_read_only') = 'on', pg_try_advisory_lock(hashtextextended($1, 0))", demoName).Scan(&readOnly, &first)
+	if err != nil {
 		return failed("demo", err)
+	}
+	if readOnly {
+		return failedf("demo", "the database is read-only; connect to the primary")
 	}
 	if !first {
 		return failedf("demo", "another demo is running on this Postgres; wait for its end")
