@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/taskq-host/taskq-host/store"
+	"github.com/taskq-host/taskq-host/worker"
 )
 
 func TestAResultIsRecorded(t *testing.T) {
@@ -162,12 +163,16 @@ func TestAGracefulStopGivesBackWhatItInterrupts(t *testing.T) {
 	t.Parallel()
 	b := setup(t, quick)
 	b.push("loop", "noop")
-	w, stop := b.start()
+	begun := make(chan struct{}, 2)
+	w, stop := b.startWith(worker.Options{Checkpoint: func(at worker.Point, _ *store.Claimed) {
+		if at == worker.Running { // a claim whose guest never began is given back with its attempt
+			begun <- struct{}{}
+		}
+	}})
 	id := b.enqueue(store.NewJob{Actor: "loop"})[0]
 	last := b.enqueue(store.NewJob{Actor: "loop", Options: retryOptions(`{"max_attempts":1}`)})[0]
-	for _, id := range []store.ID{id, last} {
-		b.when(id, func(j *store.Job) bool { return j.Status == store.Running })
-	}
+	<-begun
+	<-begun
 	go w.Hurry()
 	stop()
 	j := b.job(id)
