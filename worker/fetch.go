@@ -89,7 +89,7 @@ const callTimeout = 10 * time.Second
 
 // claimsAtOnce is how many claim calls are under way at most: while one waits
 // for the database, the jobs of the other run.
-const claimsAtOnce = 2
+const claimsAtOnce = 3
 
 // fetchLoop claims for as long as there is room, queue by queue in turn, and
 // waits for a wake-up or the poll interval when no queue has work.
@@ -132,7 +132,7 @@ func (w *Worker) room() int {
 	}
 	waiting := w.backlog.len()
 	free := w.concurrency - int(w.active.Load())
-	ahead := min(w.pace.ahead(w.concurrency, w.fetch.Prefetch), 4*w.fetch.BatchSize)
+	ahead := min(w.pace.ahead(w.concurrency, w.fetch.Prefetch), 8*w.fetch.BatchSize)
 	target := free + ahead
 	// Refill by halves, so that a claim is worth its statement.
 	if waiting > 0 && waiting > target/2 {
