@@ -136,6 +136,10 @@ func (s *Store) renew() {
 	}
 }
 
+// idleInTransaction is how long the server waits for the next statement of an
+// open transaction before it ends the session.
+const idleInTransaction = 5 * time.Second
+
 func poolConfig(o Options, more string) (*pgxpool.Config, error) {
 	cfg, err := pgxpool.ParseConfig(o.URL)
 	if err != nil {
@@ -153,8 +157,12 @@ func poolConfig(o Options, more string) (*pgxpool.Config, error) {
 	if cfg.ConnConfig.ConnectTimeout == 0 {
 		cfg.ConnConfig.ConnectTimeout = 10 * time.Second
 	}
-	// jit costs tens of milliseconds on a claim whose estimate is inflated.
-	settings := fmt.Sprintf("SET jit = off; SET statement_timeout = %d; SET timezone = 'UTC'", timeout.Milliseconds()) + more
+	// jit costs tens of milliseconds on a claim whose estimate is inflated. A
+	// process that is frozen inside a transaction (SIGSTOP, a paused machine)
+	// must not hold its locks until it wakes: making partitions locks tables
+	// that every list reads.
+	settings := fmt.Sprintf("SET jit = off; SET statement_timeout = %d; SET idle_in_transaction_session_timeout = %d; SET timezone = 'UTC'",
+		timeout.Milliseconds(), idleInTransaction.Milliseconds()) + more
 	cfg.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
 		_, err := conn.Exec(ctx, settings)
 		return err
