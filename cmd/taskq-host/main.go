@@ -16,7 +16,7 @@ func main() {
 	embedpg.Supervise() // must come first: in a re-executed supervisor it never returns
 	if os.Getenv("GOGC") == "" {
 		// What lives is small beside the garbage of attempts; collecting at
-		// twice the live heap cost a tenth of all processor time.
+		// twice the live heap takes a good part of the processor time.
 		debug.SetGCPercent(400)
 	}
 	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
